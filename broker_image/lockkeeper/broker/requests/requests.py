@@ -9,7 +9,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.broker.requests.answers import Answers, Take
-from lockkeeper.broker.requests.turns import Request, Steps, Turns
+from lockkeeper.broker.requests.turns import Request, Settle, Steps, Turns
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt
@@ -40,10 +40,18 @@ class Requests:
         self._turns = Turns(context)
 
     def carry_out(
-        self, connection: Connection, message: Message, receipt: Receipt | None, steps: Steps
+        self,
+        connection: Connection,
+        message: Message,
+        receipt: Receipt | None,
+        steps: Steps,
+        settle: Settle,
     ) -> None:
-        """Carry out what a message asks for, whatever becomes of the asker. Raises BrokerError."""
-        request = Request(message.destination, len(message.body), receipt, steps)
+        """Carry out what a message asks for, whatever becomes of the asker. Raises BrokerError.
+
+        *settle* settles the receipt when it is done.
+        """
+        request = Request(message.destination, len(message.body), receipt, steps, settle)
         self._turns.add(connection, request)
 
     def answer(
@@ -60,7 +68,8 @@ class Requests:
         """
         self._guard.check_answering(connection, reply_to)
         steps = self._answer(connection, reply_to, answer)
-        request = Request(message.destination, len(message.body), receipt, steps, True)
+        parts = (message.destination, len(message.body), receipt, steps)
+        request = Request(*parts, is_for_asker=True)
         self._turns.add(connection, request)
 
     def forget(self, connection: Connection) -> None:

@@ -1,7 +1,7 @@
 """Turns of requests: one request of a connection at a time, and a part of each in turn."""
 
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 from lockkeeper.broker.chores import Chore
@@ -22,6 +22,13 @@ WAITS: Final = -1
 Steps: TypeAlias = Generator[int, None, None]
 """Yields what each step weighed, WAITS as long as there is no room for the next one."""
 
+Settle: TypeAlias = Callable[[Receipt], None]
+"""Settles the receipt of a request that is done, perhaps only when that is durable."""
+
+
+def _settle_at_once(receipt: Receipt) -> None:
+    receipt.settle()
+
 
 class Request(NamedTuple):
     """Request of a connection; what is only *for the asker* ends when that is gone.
@@ -33,6 +40,7 @@ class Request(NamedTuple):
     size: int
     receipt: Receipt | None
     steps: Steps
+    settle: Settle = _settle_at_once
     is_for_asker: bool = False
 
 
@@ -141,12 +149,12 @@ class Turns:
     def _end(self, connection: Connection, error: BrokerError | None) -> None:
         """Answer a connection's first request, and let the next one have its turns."""
         line = self._lines[connection]
-        receipt = line.take().receipt
+        request = line.take()
         self._go_on_with(connection, line)
         if error is not None:
-            connection.refuse(receipt, error)
-        elif receipt is not None:
-            receipt.settle()
+            connection.refuse(request.receipt, error)
+        elif request.receipt is not None:
+            request.settle(request.receipt)
 
     def _go_on_with(self, connection: Connection, line: _Line) -> None:
         """Let the rest of a connection's requests have their turns."""

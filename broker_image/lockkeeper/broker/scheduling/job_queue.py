@@ -10,9 +10,10 @@ from lockkeeper.broker.regions.backlog import PAGE_BYTES
 from lockkeeper.broker.regions.body_cache import ENDED
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS, UNNUMBERED, Job, read_job
+from lockkeeper.broker.scheduling.removal import Removal
 from lockkeeper.broker.timers import Timer
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Reference
+from lockkeeper.store.base import Receipt, Reference
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -154,6 +155,11 @@ class JobQueue(Queue):
             return
         self._stop(reference)
         self._discard(reference)
+
+    def settle_removal(self, receipt: Receipt) -> None:
+        """Settle when the end of everything that was cancelled so far is durable."""
+        context, unwanted = self.context, self._unwanted
+        context.settle_behind(Removal(context, unwanted, receipt) if unwanted else receipt)
 
     def close(self) -> None:
         """Stop every job: the queue is gone."""

@@ -39,7 +39,7 @@ class Management:
     def carry_out(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Do what a message to the management topic asks for. Raises BrokerError.
 
-        The receipt is settled when all of it is done.
+        The receipt is settled when all of it is done, and durable what was removed.
         """
         fields = decoded(message)
         properties = properties_of(fields)
@@ -49,7 +49,7 @@ class Management:
             self._carry_out_removal(connection, message, receipt, identifier)
         elif action == "REMOVEALL":
             steps = self._remove_all(*_times(properties), latest)
-            self._requests.carry_out(connection, message, receipt, steps)
+            self._remove_in_turns(connection, message, receipt, steps)
         elif action == "BROWSE":
             reply_to = fields.reply_to
             if reply_to is None:
@@ -65,12 +65,18 @@ class Management:
         """Remove one job at once, whatever else is asked for; several that have an id in turns."""
         steps = self._remove(identifier, self._queue.latest)
         if self._queue.count(identifier) > 1:
-            self._requests.carry_out(connection, message, receipt, steps)
+            self._remove_in_turns(connection, message, receipt, steps)
             return
         for _ in steps:
             pass
         if receipt is not None:
-            receipt.settle()
+            self._queue.settle_removal(receipt)
+
+    def _remove_in_turns(
+        self, connection: Connection, message: Message, receipt: Receipt | None, steps: Steps
+    ) -> None:
+        settle = self._queue.settle_removal
+        self._requests.carry_out(connection, message, receipt, steps, settle)
 
     def _browse(
         self, to: Destination, first: int, last: int, latest: int, answers: Answers
