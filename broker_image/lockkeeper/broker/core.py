@@ -117,8 +117,9 @@ class Broker:
         take = self._take_message
         self.requests = Requests(self.context, self.guard, take, self.flow.forget)
         self._statistics = StatisticsQueries(*figures, self.requests)
-        jobs = (settings.scheduler, broker_id, self.requests, take, self.forwarding.check_later)
-        self.schedulers = SchedulerMaker(self.context, self.transactions, self.registry, *jobs)
+        jobs = (self.context, self.transactions, self.registry, settings.scheduler, broker_id)
+        ways = (self.requests, take, self.forwarding.check_later, self.flow.count_blocked)
+        self.schedulers = SchedulerMaker(*jobs, *ways)
         self.interceptors = self._make_interceptors(policies)
         self.streams = Streams(self.context, settings.streams, self.destinations)
 

@@ -1,6 +1,6 @@
 """Transactions: what was sent and consumed under one id, applied together or not at all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from itertools import chain
 from typing import Final, NamedTuple
@@ -61,6 +61,7 @@ class Transaction:
     What it sent and consumed is kept in runs, so that the work of a commit is one of runs. Its
     messages count for `charged` bytes in memory until then. With `is_stale` something that it was
     sent to may have been removed meanwhile. `told` are keys of messages that may be told again.
+    `ending` is called when it is over, whichever its outcome.
     """
 
     __slots__ = (
@@ -68,6 +69,7 @@ class Transaction:
         "_last_sent",
         "charged",
         "consumed",
+        "ending",
         "failure",
         "identifier",
         "is_stale",
@@ -87,10 +89,13 @@ class Transaction:
         self.is_stale = False
         self.failure: BrokerError | None = None
         self.told: frozenset[bytes] = frozenset()
+        self.ending: Callable[[], None] | None = None
 
     def become(self, event: str) -> None:
         """Go on to the state that *event* leads to; see `TRANSACTIONS`."""
         self.state = TRANSACTIONS.after(self.state, event)
+        if self.state is ENDED and self.ending is not None:
+            self.ending()
 
     def fail(self, error: BrokerError) -> None:
         """Note the first part that was refused."""

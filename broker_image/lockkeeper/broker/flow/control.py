@@ -305,6 +305,10 @@ class FlowControl:
         memory = self._context.memory
         memory.gate = 0 if self.lines else memory.limit
 
+    def count_blocked(self, destination: Destination) -> int:
+        """Return how many persistent messages for *destination* wait."""
+        return len(self.lines.get((destination, True), ()))
+
     def blocked(self) -> list[Blocked]:
         """Return who waits, for what, since when."""
         return [

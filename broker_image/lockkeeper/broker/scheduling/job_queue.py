@@ -118,6 +118,10 @@ class JobQueue(Queue):
         """Return how many jobs wait."""
         return len(self._jobs)
 
+    def known(self) -> int:
+        """Return how many jobs wait, or are coming."""
+        return len(self._jobs) + len(self._coming)
+
     def jobs(self) -> list[tuple[Job, Reference]]:
         """Return every job with its message, the next one first."""
         found = [(job, reference) for reference, (job, _) in self._jobs.items()]

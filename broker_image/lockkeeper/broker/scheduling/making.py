@@ -33,13 +33,14 @@ class SchedulerMaker:
         requests: "Requests",
         take: "Take",
         check_later: "Callable[[Message], None]",
+        count_blocked: "Callable[[Destination], int]",
     ) -> None:
         """See `Scheduler`."""
         self._context, self._registry = context, registry
         self._is_enabled = settings.enabled
         self._scheduler: Scheduler | None = None
         parts = (context, transactions, registry, settings, broker_id, requests)
-        self._parts = (*parts, take, check_later)
+        self._parts = (*parts, take, check_later, count_blocked)
 
     def make(self, policies: "PolicyMap") -> Scheduler | None:
         """Return the scheduler, None if neither the settings nor *policies* want one."""

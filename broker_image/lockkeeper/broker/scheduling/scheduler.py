@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -19,6 +20,7 @@ from lockkeeper.broker.requests.answers import Take
 from lockkeeper.broker.scheduling import job as jobs
 from lockkeeper.broker.scheduling.job import JOBS, Job
 from lockkeeper.broker.scheduling.job_queue import JobQueue
+from lockkeeper.broker.scheduling.limit import JobLimit
 from lockkeeper.broker.scheduling.management import MANAGEMENT, Management
 from lockkeeper.broker.scheduling.schedule import (
     DELAY,
@@ -63,12 +65,15 @@ class Scheduler:
         requests: "Requests",
         take: Take,
         check_later: Callable[[Message], None],
+        count_blocked: Callable[[Destination], int],
     ) -> None:
-        """*take* takes a message, *check later* refuses one that can never be taken."""
+        """*take* takes a message, *check later* refuses one that can never be taken.
+
+        *count blocked* tells how many messages for a destination wait for room.
+        """
         self._context = context
         self._transactions = transactions
         self._zone = ZoneInfo(settings.time_zone)
-        self._most = settings.max_scheduled_messages
         self._take = take
         self._check_later = check_later
         self._connection = Connection([], "scheduler")
@@ -77,6 +82,8 @@ class Scheduler:
         self._count = 0
         self._queue = JobQueue(context, self._fire)
         registry.add(self._queue)
+        most = settings.max_scheduled_messages
+        self._limit = JobLimit(self._queue, most, partial(count_blocked, JOBS))
         self._management = Management(self._queue, requests, self._copy)
 
     def intercept(
@@ -97,13 +104,19 @@ class Scheduler:
         if not schedule.is_wanted:
             return message
         self._check_later(message)
-        # Of each the memory has a part, whatever the store holds. What comes again is let in.
-        if self._queue.depth() >= self._most:
-            raise ResourceAllocationError(
-                f"{self._most} scheduled messages wait already (scheduler.maxScheduledMessages)"
-            )
         due = schedule.first_due(self._context.now, self._zone)
+        self._find_place(connection, message)
         return jobs.stored(message, schedule, due, timestamp_of(message), message.sequence)
+
+    def _find_place(self, connection: Connection, message: Message) -> None:
+        """Refuse a job when no more may wait. Raises BrokerError; what comes again is let in."""
+        if message.transaction_id is None:
+            self._limit.check()
+            return
+        transaction = self._transactions.find(connection, message.transaction_id)
+        if message.key not in transaction.told:
+            self._limit.check()
+            self._limit.count(transaction)
 
     def passes(self, messages: Sequence[Message]) -> bool:
         """See `Interceptor.passes`: nothing of them is to come later."""
