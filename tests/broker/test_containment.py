@@ -227,7 +227,7 @@ def problems_of(scenario: Scenario) -> list[str]:
         found.append("something is active for ever")
     stored: Any = bench.store
     for destination, references in stored._queues.items():
-        region = broker.registry.find(destination)
+        region = broker.registry.find_queue(destination)
         waiting = {} if region is None else {id(each) for each in region.waiting()}
         held = {
             id(each)

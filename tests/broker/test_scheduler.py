@@ -149,8 +149,7 @@ def test_bodies_of_jobs_stay_in_the_store_until_their_time_has_come(
     store.close()
     store = KahaDBStore(tmp_path)
     again = make_bench(store, settings=SETTINGS)
-    jobs = again.broker.registry.find(parse_destination(JOBS))
-    assert jobs is not None
+    jobs = again.queue(JOBS)
     assert [each.message for each in jobs.waiting()] == [None] * count
     assert again.broker.memory.used == 0
     client = again.client()

@@ -164,7 +164,7 @@ def _oldest_age(broker: Broker, region: Queue | Topic) -> int | None:
 def _arrival(backlog: Backlog) -> int | None:
     """Return when the first message that waits, or is with a consumer, came to the broker."""
     held = (next(iter(consumer.held_of(backlog)), None) for consumer in backlog.takers())
-    first = (*held, next(iter(backlog.waiting()), None))
+    first = (*held, backlog.first())
     found = [arrival for each in first if each is not None for arrival in _came(backlog, each)]
     return min(found, default=None)
 

@@ -32,7 +32,7 @@ def why_queue(queue: "Queue") -> list[Reason]:
 
     That is about its first message; others may have other reasons, see `why_message`.
     """
-    first = next(iter(queue.waiting()), None)
+    first = queue.first()
     return [] if first is None else why_waiting(queue, first)
 
 

@@ -98,7 +98,7 @@ def _usage(what: str, used: int, limit: int) -> _Figures:
 
 def _first_timestamp(region: Queue | Topic) -> int | None:
     """Return when the next message came to the broker (ms since the epoch), if one waits."""
-    first = next(iter(region.waiting()), None)
+    first = region.first()
     if first is None:
         return None
     if first.message is None:

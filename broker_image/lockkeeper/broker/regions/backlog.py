@@ -105,6 +105,10 @@ class Backlog:
         """Return what waits, in order."""
         return self.ready
 
+    def first(self) -> Reference | None:
+        """Return which message comes next, None when none waits."""
+        return self.ready[0] if self.ready else None
+
     def loose(self) -> Iterable[Reference]:
         """Return what waits and is not packed, in order."""
         return self.ready if isinstance(self.ready, deque) else self.ready.loose()

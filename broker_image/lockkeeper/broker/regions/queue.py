@@ -15,7 +15,7 @@ from lockkeeper.broker.regions.dispatch_gate import DispatchGate
 from lockkeeper.broker.regions.dispatch_order import DispatchOrder
 from lockkeeper.broker.regions.dispatch_pass import DispatchPass
 from lockkeeper.broker.regions.line import NOTHING, Segment
-from lockkeeper.broker.regions.priority_queue import PriorityQueue, level_of, priority_of, put_back
+from lockkeeper.broker.regions.priority_queue import PriorityQueue, priority_of, put_back
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.regions.sub_queues import SubQueues
 from lockkeeper.message.destination import Destination
@@ -239,12 +239,12 @@ class Queue(Backlog):
 
     def waiting(self) -> Iterable[Reference]:
         """Return what waits, in order."""
-        if self.sub_queues is None:
-            return self.ready
-        waiting = [*self.sub_queues.in_order(), *self.ready]
-        if self.is_prioritized:
-            waiting.sort(key=level_of, reverse=True)
-        return waiting
+        return self.ready if self.sub_queues is None else self.sub_queues.and_then(self.ready)
+
+    def first(self) -> Reference | None:
+        """See `Backlog.first`."""
+        first = super().first()
+        return first if self.sub_queues is None else self.sub_queues.first(first)
 
     def loose(self) -> Iterable[Reference]:
         """Return what waits and is not packed, in order."""

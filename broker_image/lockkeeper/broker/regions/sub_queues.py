@@ -10,6 +10,7 @@ its owner leaves.
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from lockkeeper.broker.policies.message_groups import GroupKey, GroupOwners
@@ -103,6 +104,24 @@ class SubQueues:
         entries = [entry for sub_queue in self._sub_queues.values() for entry in sub_queue.entries]
         entries.sort(key=lambda entry: entry[:2])
         return [entry[2] for entry in entries]
+
+    def and_then(self, rest: Iterable[Reference]) -> list[Reference]:
+        """Return what waits in all sub-queues, and *rest* that is in none, in the queue's order."""
+        waiting = [*self.in_order(), *rest]
+        if self._queue.is_prioritized:
+            waiting.sort(key=level_of, reverse=True)
+        return waiting
+
+    def first(self, other: Reference | None) -> Reference | None:
+        """Return which message comes next, where *other* is the first one in no sub-queue."""
+        sub_queues = self._sub_queues.values()
+        heads = [sub_queue.entries[0] for sub_queue in sub_queues if sub_queue.entries]
+        if not heads:
+            return other
+        first = min(heads, key=itemgetter(0, 1))[2]
+        if other is None or not self._queue.is_prioritized or level_of(other) <= level_of(first):
+            return first
+        return other
 
     def unwanted(self) -> int:
         """Return how many messages wait that nobody wants who is there."""

@@ -277,9 +277,9 @@ class Topic:
         """Return messages that subscriptions were not offered yet."""
         return self.fresh
 
-    def waiting(self) -> Iterable[Reference]:
-        """Return nothing: messages wait for subscriptions, not for the topic."""
-        return ()
+    def first(self) -> Reference | None:
+        """Return None: messages wait for subscriptions, not for the topic."""
+        return None
 
     def is_subscribed(self) -> bool:
         """Tell whether there are consumers, or durable subscriptions."""

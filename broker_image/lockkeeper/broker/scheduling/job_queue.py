@@ -114,6 +114,14 @@ class JobQueue(Queue):
         """Return the jobs, the next one first."""
         return [reference for _, reference in self.jobs()]
 
+    def first(self) -> Reference | None:
+        """See `Backlog.first`; there may be very many, which take long to sort."""
+        first, due = None, 0
+        for reference, (job, _) in self._jobs.items():
+            if first is None or job.due < due:
+                first, due = reference, job.due
+        return first
+
     def depth(self) -> int:
         """Return how many jobs wait."""
         return len(self._jobs)
