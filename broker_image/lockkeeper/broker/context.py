@@ -15,6 +15,7 @@ from lockkeeper.broker.shield import Shield
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.slow import SlowConsumers
 from lockkeeper.broker.timers import Timers
+from lockkeeper.broker.transactions import SentRun
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import MessageId
 from lockkeeper.message.message import Message
@@ -96,7 +97,7 @@ class Context:
     TICK_BYTES_MAX the rest is `postponed` to the next one.
     What is `starved` waits until consumers may hold more of it. `roused` are consumers of several
     destinations that have asked all of them to send since the last dispatch: once is enough.
-    `arriving` are the destinations of the broker's own messages that are being written, by receipt.
+    `arriving` are the broker's own messages that are being written, by receipt.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class Context:
         self.postponed: list[Active] = []
         self.starved: list[Active] = []
         self.roused: set[Consumer] = set()
-        self.arriving: dict[object, Destination] = {}
+        self.arriving: dict[object, SentRun] = {}
         self.unsent = 0
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequences = count((now << 20) + 1)

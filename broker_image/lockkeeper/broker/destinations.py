@@ -12,6 +12,7 @@ from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.routing.rule import QueueFollower, Rule
 from lockkeeper.broker.subscription_manager import SubscriptionManager
 from lockkeeper.broker.transaction_manager import TransactionManager
+from lockkeeper.broker.transactions import SentRun
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt
 
@@ -60,10 +61,14 @@ class Destinations:
 
         They are those of transactions, and of the broker's own messages that are being written.
         """
-        found = set(self._context.arriving.values())
+        found = {run.route.destination for run in self.arriving()}
         for transaction in self._transactions.unfinished():
             found.update(transaction.destinations())
         return found
+
+    def arriving(self) -> list[SentRun]:
+        """Return the broker's own messages that are being written: those of feeds and the like."""
+        return [*self._context.arriving.values()]
 
     def create_temporary(self, connection: Connection, destination: Destination) -> None:
         """Make a temporary destination that lives as long as its connection."""
