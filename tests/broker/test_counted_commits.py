@@ -35,6 +35,12 @@ class Lines:
             for each in told
         ]
 
+    def latencies(self) -> dict[int, int]:
+        """Return how many messages of Q were acknowledged within so many ms."""
+        self._recorder.write_statistics(self._bench.now)
+        latency = self._told["queue://Q"]["latency"]
+        return {most: n for most, n in zip(latency["le"], latency["n"], strict=True) if n}
+
 
 def test_commits_that_are_being_written_are_counted(bench: "Bench") -> None:
     client, lines = bench.client(), Lines(bench)
@@ -64,3 +70,23 @@ def test_commits_that_are_being_written_are_counted(bench: "Bench") -> None:
     assert lines.counted() == over
     bench.tick()
     assert lines.counted() == over
+
+
+def test_latencies_are_those_of_the_commit_however_long_the_disk_takes(bench: "Bench") -> None:
+    client, lines = bench.client(), Lines(bench)
+    consumer = client.consume("Q")
+    for text in ("one", "two"):
+        client.send("Q", text, broker_in_time=bench.now)
+    first, second = client.deliveries(consumer)
+    identifier = client.begin()
+    bench.broker.transactions.acknowledge(
+        client.connection, consumer, identifier, first.message.sequence, 1, AckType.STANDARD
+    )
+    bench.tick(5)
+    bench.broker.transactions.commit(client.connection, identifier, None)
+    before = lines.latencies()
+    # The disk takes 40 ms.
+    bench.tick(40)
+    assert before == lines.latencies() == {7: 1}
+    client.acknowledge(consumer, second.message)
+    assert lines.latencies() == {7: 1, 63: 1}

@@ -239,7 +239,7 @@ class TransactionManager:
                     route.stores_never(references)
                 raise self._rolled_back(transaction, error) from error
             self._committing.add(transaction)
-        transaction.become("commit")
+        transaction.commit(self._context.now)
         if not operations:
             done.settle()
         # Others may have joined a branch who tell it again when they were cut off.
@@ -251,7 +251,7 @@ class TransactionManager:
     ) -> None:
         done = Committed(self._apply, prepared, receipt)
         self._refresh(prepared)
-        prepared.become("commit")
+        prepared.commit(self._context.now)
         self._committing.add(prepared)
         prepared.count_takers()
         self._context.store.commit_prepared(identifier, prepared.promised(), done)
@@ -451,7 +451,7 @@ class TransactionManager:
         self._context.memory.used -= transaction.charged
         for backlog, references in _by_backlog(transaction.consumed):
             try:
-                backlog.forget_applied(references)
+                backlog.forget_applied(references, transaction.committed_at)
             except Exception as error:
                 contained.note_error("receipt", backlog.destination, error)
         transaction.become("take effect")

@@ -61,13 +61,15 @@ class Transaction:
     What it sent and consumed is kept in runs, so that the work of a commit is one of runs. Its
     messages count for `charged` bytes in memory until then. With `is_stale` something that it was
     sent to may have been removed meanwhile. `told` are keys of messages that may be told again.
-    `ending` is called when it is over, whichever its outcome.
+    `ending` is called when it is over, whichever its outcome. What it consumed counts as
+    acknowledged at `committed_at` (ms since the epoch).
     """
 
     __slots__ = (
         "_last_route",
         "_last_sent",
         "charged",
+        "committed_at",
         "consumed",
         "ending",
         "failure",
@@ -90,12 +92,18 @@ class Transaction:
         self.failure: BrokerError | None = None
         self.told: frozenset[bytes] = frozenset()
         self.ending: Callable[[], None] | None = None
+        self.committed_at = 0
 
     def become(self, event: str) -> None:
         """Go on to the state that *event* leads to; see `TRANSACTIONS`."""
         self.state = TRANSACTIONS.after(self.state, event)
         if self.state is ENDED and self.ending is not None:
             self.ending()
+
+    def commit(self, now: int) -> None:
+        """Begin to take effect: what was consumed counts as acknowledged *now*."""
+        self.become("commit")
+        self.committed_at = now
 
     def fail(self, error: BrokerError) -> None:
         """Note the first part that was refused."""

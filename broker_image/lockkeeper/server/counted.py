@@ -16,13 +16,15 @@ class CountedStatistics:
     Records of these were handed over: a line that is written next stands behind them.
     """
 
-    def __init__(self, broker: Broker, now: int) -> None:
+    def __init__(self, broker: Broker) -> None:
         self._changed: dict[Statistics, Statistics] = {}
         committing = broker.transactions.committing()
         self._count_sent(broker.destinations.arriving())
         self._count_sent(chain.from_iterable(each.sent for each in committing))
-        for run in chain.from_iterable(each.consumed for each in committing):
-            self._copy_of(run.backlog.statistics).acknowledged(run.references, now)
+        for transaction in committing:
+            for run in transaction.consumed:
+                changed = self._copy_of(run.backlog.statistics)
+                changed.acknowledged(run.references, transaction.committed_at)
 
     def of(self, statistics: Statistics) -> Statistics:
         """Return what *statistics* will be once all this is durable."""

@@ -99,7 +99,7 @@ class FlightRecorder:
     def _note_some(self, now: int) -> bool:
         """Note the next destinations, if they changed; tell whether there are more."""
         changed: dict[str, dict[str, Any]] = {}
-        counted = CountedStatistics(self._broker, now)
+        counted = CountedStatistics(self._broker)
         for _ in range(min(DESTINATIONS_AT_ONCE_MAX, len(self._left))):
             region = self._left.pop()
             destination = region.destination

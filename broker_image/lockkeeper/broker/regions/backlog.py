@@ -263,9 +263,9 @@ class Backlog:
                 if freed is not None:
                     freed.settle()
 
-    def forget_applied(self, references: Sequence[Reference]) -> None:
-        """Let go of messages whose removal a committed transaction has stored."""
-        self.statistics.acknowledged(references, self.context.now)
+    def forget_applied(self, references: Sequence[Reference], at: int) -> None:
+        """Let go of messages that a transaction has consumed; it was committed *at* (ms)."""
+        self.statistics.acknowledged(references, at)
         self._refund(references)
         self.activate()
 

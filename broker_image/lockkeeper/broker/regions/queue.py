@@ -219,9 +219,9 @@ class Queue(Backlog):
         else:
             super()._end_consumed(references, receipt)
 
-    def forget_applied(self, references: Sequence[Reference]) -> None:
+    def forget_applied(self, references: Sequence[Reference], at: int) -> None:
         """Let go of messages whose removal a committed transaction has stored."""
-        super().forget_applied(references)
+        super().forget_applied(references, at)
         if self.is_advising:
             self.tell_consumed(references)
 

@@ -79,7 +79,7 @@ class Browse(Backlog):
         self.shown.close()
         self.shown, self.ended = Snapshot(()), True
 
-    def forget_applied(self, references: Sequence[Reference]) -> None:
+    def forget_applied(self, references: Sequence[Reference], at: int) -> None:
         """Only make room: nothing else has ended."""
         self.activate()
 

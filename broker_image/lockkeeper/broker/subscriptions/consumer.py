@@ -88,7 +88,7 @@ class Pending(Protocol):
     def kept(self, references: Sequence[Reference]) -> list[Reference]:
         """Return those of *references* that the store knows, so that it must learn of their end."""
 
-    def forget_applied(self, references: Sequence[Reference]) -> None:
+    def forget_applied(self, references: Sequence[Reference], at: int) -> None:
         """Let go of messages whose removal a committed transaction has stored."""
 
     def expire_held(self, reference: Reference) -> None:

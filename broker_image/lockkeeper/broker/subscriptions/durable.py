@@ -76,9 +76,9 @@ class DurableSubscription(TopicSubscription):
         super().consumed(consumer, references, receipt)
         self.tell_consumed(references)
 
-    def forget_applied(self, references: Sequence[Reference]) -> None:
+    def forget_applied(self, references: Sequence[Reference], at: int) -> None:
         """Let go of messages whose removal a committed transaction has stored."""
-        super().forget_applied(references)
+        super().forget_applied(references, at)
         self.tell_consumed(references)
 
     def restore(self, references: Iterable[Reference]) -> None:

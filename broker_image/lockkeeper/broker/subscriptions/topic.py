@@ -224,12 +224,12 @@ class TopicSubscription(Backlog):
                 receipt.settle()
         return None
 
-    def forget_applied(self, references: Sequence[Reference]) -> None:
+    def forget_applied(self, references: Sequence[Reference], at: int) -> None:
         """Let go of messages whose removal a committed transaction has stored."""
         for reference in references:
             if self.subscription is None or not reference.state:
                 self._let_go(reference)
-        super().forget_applied(references)
+        super().forget_applied(references, at)
         self.body_cache.let_go(references)
 
     def poison(self, reference: Reference, cause: str) -> None:
