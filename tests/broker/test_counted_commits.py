@@ -41,6 +41,12 @@ class Lines:
         latency = self._told["queue://Q"]["latency"]
         return {most: n for most, n in zip(latency["le"], latency["n"], strict=True) if n}
 
+    def depth(self) -> int:
+        """Return how many messages are in Q."""
+        self._recorder.write_statistics(self._bench.now)
+        depth: int = self._told["queue://Q"]["depth"]
+        return depth
+
 
 def test_commits_that_are_being_written_are_counted(bench: "Bench") -> None:
     client, lines = bench.client(), Lines(bench)
@@ -90,3 +96,22 @@ def test_latencies_are_those_of_the_commit_however_long_the_disk_takes(bench: "B
     assert before == lines.latencies() == {7: 1}
     client.acknowledge(consumer, second.message)
     assert lines.latencies() == {7: 1, 63: 1}
+
+
+def test_depth_goes_with_what_came_and_what_ended(bench: "Bench") -> None:
+    client, lines = bench.client(), Lines(bench)
+    transactions = bench.broker.transactions
+    consumer = client.consume("Q")
+    for number, depth in ((1, 5), (2, 7)):
+        identifier = client.begin(number)
+        for _ in range(5):
+            client.send("Q", "sent", transaction_id=identifier)
+        if number == 2:
+            *_, last = client.deliveries(consumer)[:3]
+            transactions.acknowledge(
+                client.connection, consumer, identifier, last.message.sequence, 3, AckType.STANDARD
+            )
+        transactions.commit(client.connection, identifier, None)
+        assert lines.depth() == depth
+        bench.tick()
+        assert lines.depth() == depth

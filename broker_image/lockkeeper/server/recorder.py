@@ -137,6 +137,9 @@ class FlightRecorder:
 def _figures(region: Queue | Topic, statistics: Statistics) -> tuple[int, ...]:
     """Return what of a destination a line tells; the latencies change only with `dequeued`."""
     depth = region.depth() + region.in_flight()
+    if isinstance(region, Queue):
+        # What is being written has come, and is in none of its lists yet.
+        depth += statistics.enqueued - region.statistics.enqueued
     return (*_counted(statistics), depth, len(region.takers()))
 
 

@@ -27,8 +27,8 @@ def bench(tmp_path: Path) -> DiskBench:
     return DiskBench(tmp_path / "kahadb", StreamsSettings(defaults=StreamSettings(1)))
 
 
-def lines_of(bench: DiskBench, destination: Destination) -> list[tuple[int, int]]:
-    """Return the messages before each line of statistics in the journal, and what it says came."""
+def lines_of(bench: DiskBench, destination: Destination) -> list[tuple[int, int, int]]:
+    """Return the messages before each line of statistics, and what it says came and is there."""
     before, found = 0, []
     for file in list_data_files(bench.directory):
         data = file.path.read_bytes()
@@ -41,7 +41,7 @@ def lines_of(bench: DiskBench, destination: Destination) -> list[tuple[int, int]
                     line = json.loads(record.message.removeprefix(PREFIX))
                     told = line.get("destinations", {}).get(str(destination), {})
                     if line["t"] == "stats":
-                        found.append((before, told.get("enqueued", 0)))
+                        found.append((before, told.get("enqueued", 0), told.get("depth", 0)))
     return found
 
 
@@ -61,7 +61,7 @@ def test_a_batch_of_a_feed_that_is_being_written_is_counted(bench: DiskBench) ->
         bench.broker.tick(bench.now)
     write_line(bench)
     write_line(bench)
-    assert lines_of(bench, BILLING) == [(5, 5), (5, 5)]
+    assert lines_of(bench, BILLING) == [(5, 5, 5), (5, 5, 5)]
 
 
 def test_so_are_strays_on_their_way_to_the_dead_letters(bench: DiskBench) -> None:
@@ -83,4 +83,4 @@ def test_so_are_strays_on_their_way_to_the_dead_letters(bench: DiskBench) -> Non
     assert len(bench.broker.destinations.arriving()) == 1
     write_line(bench)
     write_line(bench)
-    assert lines_of(bench, DEAD_LETTERS) == [(1, 1), (1, 1)]
+    assert lines_of(bench, DEAD_LETTERS) == [(1, 1, 1), (1, 1, 1)]
