@@ -23,6 +23,7 @@ from lockkeeper.store.base import (
     Reference,
     Remove,
     StoreError,
+    StoreFullError,
     Subscription,
 )
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
@@ -412,6 +413,37 @@ def test_a_write_without_room_is_kept_and_tried_again(
         assert len(records(tmp_path)) == 1
     assert kit.until_durable(store) == [receipt]
     assert second.state == WRITTEN
+    assert len(records(tmp_path)) == 2
+
+
+def test_there_may_be_room_once_nobody_needs_what_was_refused(
+    store: KahaDBStore, tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add(A, kit.reference(1), None)
+    kit.until_durable(store)
+    refused, receipt = kit.reference(2), kit.Receipt()
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwritev", no_room)
+        store.add(A, refused, receipt)
+        store.flush()
+        with pytest.raises(StoreFullError, match="no room on the disk"):
+            store.check_full()
+        # Its consumer has it: nothing is left to write.
+        assert store.remove(A, refused) is receipt
+        store.flush()
+        assert store.waiting() == 0
+        store.check_full()
+        # While there is none, what comes is refused as before.
+        store.add(A, kit.reference(3), None)
+        store.flush()
+        with pytest.raises(StoreFullError, match="no room on the disk"):
+            store.check_full()
+    kit.until_durable(store)
+    store.check_full()
     assert len(records(tmp_path)) == 2
 
 

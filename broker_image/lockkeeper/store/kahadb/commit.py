@@ -122,6 +122,8 @@ class GroupCommit:
         settle(batch, self._files.file_id)
         self._use_up(batch)
         if not batch.size:
+            # What was refused is not needed any more: there may be room for what comes.
+            self._files.refusal = ""
             self._durable = self._taken
             return batch.receipts
         self._receipts = batch.receipts
