@@ -53,11 +53,15 @@ def transaction(number: int) -> LocalTransactionId:
 
 
 class JournalMaker:
-    """Writes batches to data files; times are given in ms after START."""
+    """Writes batches to data files; times are given in ms after START.
 
-    def __init__(self, directory: Path) -> None:
+    Files are made *file_bytes* long, with zeros behind what is in them, as brokers do.
+    """
+
+    def __init__(self, directory: Path, file_bytes: int = 0) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
+        self.file_bytes = file_bytes
         self.file_id = 1
         self.waiting: list[bytes] = []
 
@@ -137,8 +141,8 @@ class JournalMaker:
     def flush(self) -> "JournalMaker":
         """Write what waits as one batch, over the end record of the last one."""
         data = self.path.read_bytes() if self.path.exists() else b""
-        whole = data[: -EOF_SIZE or None] if data else b""
-        self.path.write_bytes(whole + build_batch(b"".join(self.waiting)))
+        whole = data[: _end_of(data)] + build_batch(b"".join(self.waiting))
+        self.path.write_bytes(whole.ljust(self.file_bytes, b"\0"))
         self.waiting.clear()
         return self
 
@@ -146,7 +150,7 @@ class JournalMaker:
         """Leave of file *number* what waits, as a broker does with what is still needed."""
         path = self.directory / f"db-{number}.log"
         whole = path.read_bytes()
-        before = compaction_in(whole) or Compaction(len(whole), first_in(whole))
+        before = compaction_in(whole) or Compaction(len(whole), first_in(whole), _end_of(whole))
         line = build_batch(encode_record(Trace(compaction_line(before))))[:-EOF_SIZE]
         path.write_bytes(line + build_batch(b"".join(self.waiting)))
         self.waiting.clear()
@@ -156,6 +160,11 @@ class JournalMaker:
         """Begin the next file."""
         self.file_id += 1
         return self
+
+
+def _end_of(data: bytes) -> int:
+    """Return where the last batch of a file ends: an end record and zeros are behind it."""
+    return max(len(data.rstrip(b"\0")) - EOF_SIZE, 0)
 
 
 def rows_of(directory: Path, **options: str) -> list[dict[str, Any]]:

@@ -58,7 +58,9 @@ def test_a_run_goes_on_behind_what_it_has_of_a_file_that_was_compacted(maker, fo
     assert messages(folder) == [1, 2, 4, 5, 6]
 
 
-def test_of_a_file_that_was_kept_to_its_end_nothing_is_lost(maker, folder):
+@pytest.mark.parametrize("file_bytes", [0, 4096], ids=["as long as it is", "with zeros behind"])
+def test_of_a_file_that_was_kept_to_its_end_nothing_is_lost(folder, tmp_path, file_bytes):
+    maker = JournalMaker(tmp_path / "journal", file_bytes).add(1, 0).add(2, 1).flush()
     keep(folder, maker.directory)
     maker.add(2, 1).compact(1).add(2, 1).compact(1).roll().add(3, 2).flush()
     assert keep(folder, maker.directory) == (1, 0)
@@ -113,6 +115,15 @@ def test_so_is_a_file_in_whose_middle_the_last_run_ended(maker, folder, during_t
     during_the_run(lambda: maker.add(2, 1).add(4, 3).compact(1))
     assert keep(folder, maker.directory)[1] == 1
     assert (messages(folder), lost(folder)) == ([1, 2, 4, 5], [f"db-1.log from byte {end} on"])
+    assert keep(folder, maker.directory) == (0, 0)
+
+
+def test_unless_the_last_run_ended_where_the_file_did(maker, folder, during_the_run):
+    keep(folder, maker.directory)
+    maker.roll().add(3, 2).flush()
+    during_the_run(lambda: maker.add(2, 1).compact(1))
+    assert keep(folder, maker.directory) == (1, 0)
+    assert (messages(folder), lost(folder)) == ([1, 2, 3], [])
     assert keep(folder, maker.directory) == (0, 0)
 
 

@@ -7,6 +7,7 @@ record, is what a history has part of.
 import random
 import shutil
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from journal_maker import rows_of
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 
 from store_kit import Kit
-from test_kahadb_compaction import NEWS, SLOW_READER, A, Traffic, clean_up, make
+from test_kahadb_compaction import DEAD, NEWS, SLOW_READER, A, Traffic, clean_up, make
 
+from lockkeeper.journal.batch import EOF_SIZE
 from lockkeeper.journal.compacted import HEAD_BYTES, compaction_in
 from lockkeeper_analytics.history import keeping
 from lockkeeper_analytics.tables.options import parse_options
@@ -143,3 +145,39 @@ def test_what_a_subscription_waits_for_came_behind_it(tmp_path):
     check(lived)
     waiting = [(row["subscription"], row["pending"]) for row in lived.kept(table="subscriptions")]
     assert waiting == [("client:slow", 3)]
+
+
+def test_a_file_that_was_kept_to_its_end_has_lost_nothing(tmp_path):
+    lived = Lived(tmp_path, 0)
+    store, kit = lived.store, lived.kit
+    numbers = count(1)
+
+    def add(destination, size):
+        one = kit.reference(next(numbers), destination, size)
+        store.add(destination, one, None)
+        kit.until_durable(store)
+        return one
+
+    def end(one):
+        store.remove(A, one, skip_unwritten=False)
+        kit.until_durable(store)
+
+    add(DEAD, 2000)
+    waiting = []
+    while not (lived.data / "db-2.log").exists():
+        lived.keep()
+        waiting.append(add(A, 3000))
+    for one in waiting:
+        end(one)
+    for _ in range(20):
+        end(add(A, 2000))
+    clean_up(store, kit)
+    first = compaction_in((lived.data / "db-1.log").read_bytes()[:HEAD_BYTES])
+    assert first is not None
+    # The store makes files in their full length.
+    assert first.end + EOF_SIZE < first.size
+    lived.keep()
+    lived.end()
+    check(lived)
+    lost = [row["trace"] for row in lived.kept() if row["kind"] == "lost"]
+    assert [each for each in lost if "db-1.log" in each] == []

@@ -11,10 +11,10 @@ from lockkeeper_analytics.streams.tail import DataLossError
 LOST = {"failOnDataLoss": "false", "holdBytes": "0"}
 
 
-@pytest.fixture
-def maker(tmp_path):
+@pytest.fixture(params=[0, 4096], ids=["as long as they are", "with zeros behind"])
+def maker(request, tmp_path):
     """Three files, of four, two and one batches."""
-    maker = JournalMaker(tmp_path / "journal")
+    maker = JournalMaker(tmp_path / "journal", request.param)
     for number in range(1, 5):
         maker.add(number, number).flush()
     maker.roll().add(5, 5).flush().add(6, 6).flush()
@@ -101,6 +101,15 @@ def test_a_file_that_was_read_to_its_end_loses_nothing(maker, limit):
     assert steps(query.restart()) == wanted(9)
 
 
+def test_what_came_behind_its_end_later_is_lost(maker):
+    query = Query(maker.directory, **LOST)
+    assert steps(query) == wanted(1, 2, 3, 4, 5, 6, 7)
+    at = position(query)
+    maker.add(8, 8).flush().roll().add(9, 9).flush()
+    compact(maker, 3, 7)
+    assert steps(query.restart()) == [(3, at), *wanted(9)]
+
+
 def test_files_that_were_compacted_when_the_stream_began_are_no_loss(maker):
     compact(maker, 1, 2, 3)
     compact(maker, 2, 6)
@@ -154,6 +163,18 @@ def test_a_file_compacted_after_the_plan_is_told_by_who_reads_it(maker):
     query.options["failOnDataLoss"] = "true"
     with pytest.raises(DataLossError, match=r"db-1\.log from byte 0 on"):
         list(query.restart().reader.read(pieces[0]))
+
+
+def test_one_that_was_read_to_its_end_before_the_plan_is_not(maker):
+    query = Query(maker.directory, holdBytes="0")
+    assert steps(query) == wanted(1, 2, 3, 4, 5, 6, 7)
+    maker.roll().add(8, 8).flush()
+    end = query.reader.latestOffset(query.offset, ReadAllAvailable())
+    pieces = query.reader.partitions(query.offset, end)
+    compact(maker, 3, 7)
+    found = [batch for each in pieces for batch in query.reader.read(each)]
+    rows = [row for batch in found for row in batch.to_pylist()]
+    assert [row["message_id"] for row in rows] == wanted(8)
 
 
 def test_a_step_that_was_planned_before_is_told_when_it_is_read_again(maker):

@@ -8,9 +8,13 @@ from types import SimpleNamespace
 import pytest
 from store_kit import Kit
 
+from lockkeeper.journal.batch import build_batch
 from lockkeeper.journal.compacted import HEAD_BYTES, Compaction, compaction_in, first_in
+from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.records import Trace
 from lockkeeper.journal.recount import recount_directory
+from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
 from lockkeeper.store.base import Add, Operation, Reference, Remove, StoreError, Subscription
@@ -318,8 +322,10 @@ def test_a_compacted_file_says_which_file_it_was(tmp_path: Path, kit: Kit) -> No
     keep_one(store, kit)
     head = path.read_bytes()[:HEAD_BYTES]
     sizes = [path.stat().st_size]
+    end = scan_file(path.read_bytes(), path.name).end
     assert compaction_in(head) is None
-    before = Compaction(sizes[0], first_in(head))
+    assert end < sizes[0] == FILE_BYTES
+    before = Compaction(sizes[0], first_in(head), end)
     for ended in ([], [other]):
         for one in ended:
             store.remove(DEAD, one, skip_unwritten=False)
@@ -329,6 +335,12 @@ def test_a_compacted_file_says_which_file_it_was(tmp_path: Path, kit: Kit) -> No
         sizes.append(path.stat().st_size)
     assert sizes == sorted(set(sizes), reverse=True)
     store.close()
+
+
+def test_one_of_an_earlier_version_may_have_been_full() -> None:
+    first = 24 * "a"
+    line = Trace(f'lk1 {{"t":"compacted","bytes":1000,"first":"{first}"}}')
+    assert compaction_in(build_batch(encode_record(line))) == Compaction(1000, first, 995)
 
 
 def test_copy_of_a_master_that_was_killed_is_deleted_before_the_journal_is_read(

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lockkeeper.journal.batch import EOF_SIZE
 from lockkeeper_analytics.errors import NoJournalError, OptionError
 from lockkeeper_analytics.history.formats import Format
 from lockkeeper_analytics.history.known_records import known_in, rows_behind
@@ -23,7 +22,12 @@ from lockkeeper_analytics.history.place import Place, Step
 from lockkeeper_analytics.history.places import format_of, place_in
 from lockkeeper_analytics.history.sameness import NOTED, Marks
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.compacted import compaction_of, shorter_by, whole_files
+from lockkeeper_analytics.reading.compacted import (
+    compaction_of,
+    had_ended,
+    shorter_by,
+    whole_files,
+)
 from lockkeeper_analytics.reading.kept import NO_DAY
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.reading.records import LOST
@@ -133,15 +137,16 @@ class _Appending:
             yield from self._read(part, has_moved)
 
     def _read(self, part: Part, has_moved: bool) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a part, or a row that says that it is gone.
+        """Yield the records of a part, or a row that says that it is gone, if there was anything.
 
         And of one that was compacted, since the last run or during this one, what is left.
         """
         try:
             yield from self._left(part) if has_moved else TABLE.rows(part, self.options)
         except FileNotFoundError:
-            lost = Lost(part.directory, part.file_id, part.start)
-            yield TABLE.lost_row(lost, self.options)
+            if not had_ended(part.path, part.start):
+                lost = Lost(part.directory, part.file_id, part.start)
+                yield TABLE.lost_row(lost, self.options)
             yield from self._left(replace(part, must_exist=False))
 
     def _left(self, part: Part) -> Iterator[pa.RecordBatch]:
@@ -162,7 +167,7 @@ class _Appending:
         if compaction is None or self.is_first:
             return False
         if self.moved is not None and span.file.file_id == self.moved.file:
-            return span.start + EOF_SIZE < compaction.size
+            return span.start < compaction.end
         return span.start == 0
 
     def _add(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:

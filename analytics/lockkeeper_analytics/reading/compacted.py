@@ -38,6 +38,12 @@ def compaction_of(file: DataFile) -> Compaction | None:
     return compaction_in(head_of(file.path))
 
 
+def had_ended(path: str, position: int) -> bool:
+    """Tell whether a file that was compacted since had nothing behind *position*."""
+    compaction = compaction_in(head_of(path))
+    return compaction is not None and compaction.end <= position
+
+
 def shorter_by(path: str) -> int:
     """Return how many bytes a compacted file is shorter than it was, 0 for one that is whole."""
     with suppress(OSError), open_file(path) as file:

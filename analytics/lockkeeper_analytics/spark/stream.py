@@ -16,6 +16,7 @@ from pyspark.sql.streaming.datasource import (
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper_analytics.errors import NoJournalError, OptionError
 from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.compacted import had_ended
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.reading.storage import DataFile
 from lockkeeper_analytics.streams.holding import Holder
@@ -139,6 +140,8 @@ class JournalStreamReader(
                 yield from table.rows(piece, self.options)
                 return
             except FileNotFoundError:
+                if had_ended(piece.path, piece.start):
+                    return
                 piece = Lost(piece.directory, piece.file_id, piece.start)
                 self._check_loss([piece])
         yield table.lost_row(piece, self.options)

@@ -151,11 +151,12 @@ class Tail:
 
     def _was_read(self, number: int, begin: int, start: JournalOffset) -> bool:
         """Tell whether nothing is lost with what was before in the place of a file."""
-        compaction = self._compactions[number]
+        compaction, before = self._compactions[number], start.copy_of(number)
         if not begin:
             return compaction is None
-        before = start.copy_of(number) or (0 if compaction is None else compaction.size)
-        return 0 < before <= begin + EOF_SIZE
+        if before:
+            return before <= begin + EOF_SIZE
+        return compaction is not None and compaction.end <= begin
 
     def _goes_on(self, number: int, position: int, offset: JournalOffset) -> bool:
         """Tell whether a file is there, and has what was behind *position*."""

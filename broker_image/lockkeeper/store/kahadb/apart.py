@@ -188,6 +188,7 @@ def _answer_bytes(answer: Answer) -> bytes:
     told = {
         "lengths": len(lengths),
         "places": len(places),
+        "end": answer.end,
         "adds": len(answer.adds),
         "add_bytes": answer.add_bytes,
         "refers": sorted(answer.refers),
@@ -210,6 +211,7 @@ def _read_answer(output: IO[bytes]) -> Answer:
     lengths, places, adds = (_numbers(output, told[name]) for name in ("lengths", "places", "adds"))
     place = iter(zip(places[::2], places[1::2], strict=True))
     return Answer(
+        told["end"],
         [[next(place) for _ in range(length)] for length in lengths],
         adds,
         told["add_bytes"],

@@ -62,13 +62,14 @@ class Question(NamedTuple):
 class Answer(NamedTuple):
     """Records that are needed of a file, and the effects of their copy on other files.
 
-    `kept` are offset and size of its records, one list for each of its batches; `adds` the
-    offsets of those that are messages, `add_bytes` their sizes together. `refers` and `outcomes`
-    are those of the copy; `referring` and `ending` the files whose records do still end messages,
-    or transactions, that the copy has. `destinations` have a message in it, `created` are the
-    subscriptions with their creation.
+    `end` is where the last batch of the file ends. `kept` are offset and size of its records, one
+    list for each of its batches; `adds` the offsets of those that are messages, `add_bytes` their
+    sizes together. `refers` and `outcomes` are those of the copy; `referring` and `ending` the
+    files whose records do still end messages, or transactions, that the copy has. `destinations`
+    have a message in it, `created` are the subscriptions with their creation.
     """
 
+    end: int
     kept: list[list[tuple[int, int]]]
     adds: "array[int]"
     add_bytes: int
@@ -158,6 +159,7 @@ class Sifting:
         self._retroactive = {one.topic for one in question.holders if one.retroactive}
         self._batches: list[list[_Own]] = []
         self._turn = 0
+        self._own_end = 0
 
     # The first look
 
@@ -172,6 +174,8 @@ class Sifting:
     def read(self, rows: Iterable[QuickRecord], file_id: int, data: bytes, base: int) -> None:
         """Read records of one batch; *data* begins at offset *base* of the file."""
         is_own = file_id == self._file_id
+        if is_own:
+            self._own_end = base + len(data)
         for row in rows:
             command, offset, size, _, _, _, _, transaction, subscription, _ = row
             self._turn += 1
@@ -358,6 +362,7 @@ class Sifting:
         outcomes, ending = self._settle_outcomes()
         adds = [own for own in self._adds if own.is_kept]
         return Answer(
+            self._own_end,
             self._kept_batches(),
             array("q", [own.offset for own in adds]),
             sum(own.size for own in adds),

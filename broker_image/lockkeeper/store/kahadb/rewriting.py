@@ -168,7 +168,7 @@ class Rewriting:
         before, now = array("q"), array("q")
         end = 0
         try:
-            line = _line_about(task.directory / data_file_name(task.file_id))
+            line = _line_about(task.directory / data_file_name(task.file_id), answer.end)
             if line:
                 _write_at(descriptor, control_record(line) + line, end)
                 end += CONTROL_SIZE + len(line)
@@ -195,8 +195,10 @@ class Rewriting:
         return Copy(path, end + len(EOF_RECORD), answer, Moves(before, now))
 
 
-def _line_about(path: Path) -> bytes:
+def _line_about(path: Path, end: int) -> bytes:
     """Return the record by which readers know the copy of a file, and which file it was.
+
+    Its last batch ends at *end*, unless it is a copy itself, which says where that was.
 
     Nothing for a file that ActiveMQ has rewritten: what it says of itself has to stay the first.
     """
@@ -204,7 +206,7 @@ def _line_about(path: Path) -> bytes:
         return b""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    before = compaction_in(head) or Compaction(path.stat().st_size, first_in(head))
+    before = compaction_in(head) or Compaction(path.stat().st_size, first_in(head), end)
     return encode_record(Trace(compaction_line(before)))
 
 
