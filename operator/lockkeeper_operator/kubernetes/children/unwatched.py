@@ -47,8 +47,10 @@ class UnwatchedChildren:
         """Return all objects that are labelled with the name; of optional kinds those of *apis*."""
         found: dict[Key, Manifest] = {}
         for kind in (*self._kinds, *(kind for kind in self._optional if kind.api_version in apis)):
+            # Items of a list do not say what they are, and would pass for changed.
+            own = {"apiVersion": kind.api_version, "kind": kind.name}
             for item in await self._all(kind, namespace, f"{self._label}={name}"):
-                found[kind.name, item["metadata"]["name"]] = {**item, "kind": kind.name}
+                found[kind.name, item["metadata"]["name"]] = {**item, **own}
         return found
 
     async def pods(self, namespace: str, name: str) -> list[Manifest]:
