@@ -140,6 +140,33 @@ async def test_a_backup_is_waited_for_until_its_resource_is_there(
         assert job["spec"]["template"]["spec"]["containers"][0]["args"][0] == "/source/all"
 
 
+@in_loop
+async def test_a_broker_that_has_served_comes_back_without_the_backup_it_began_with(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        target = {"claim": {"name": "backups"}}
+        await found.make(
+            "JournalBackup", "nightly", {"broker": "gone", "target": target, "suspend": True}
+        )
+        await found.broker(bootstrap={"backup": "nightly"})
+        await until_reason(found, "Bootstrapping")
+        (job,) = await jobs(found)
+        end(found, job["metadata"]["name"], "Complete")
+        await found.ready("Broker", "demo", SECONDS)
+        # Months later nobody needs that backup any more, and somebody deletes a child by mistake.
+        await found.delete("JournalBackup", "nightly")
+        before = (await found.api.read(STATEFUL_SET, namespace, "demo"))["metadata"]["uid"]
+        control_plane.kubectl("delete", "statefulset", "demo", "-n", namespace, "--wait=false")
+
+        async def is_made_again() -> bool:
+            present = await found.api.read_if_there(STATEFUL_SET, namespace, "demo")
+            return present is not None and present["metadata"]["uid"] != before
+
+        await eventually(is_made_again, SECONDS, lambda: found.get("Broker", "demo"))
+        await found.ready("Broker", "demo", SECONDS)
+
+
 @pytest.mark.parametrize(
     ("said", "reason"),
     [

@@ -1,7 +1,7 @@
 """Steps that fill the journal before the first broker starts.
 
-Only a Broker without a StatefulSet is filled; until that is done it gets none, and neither does it
-while something still fills that is not wanted any more. Pure.
+Only a Broker that never served is filled; until that is done it gets no StatefulSet, and neither
+does it while something still fills that is not wanted any more. Pure.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,6 +26,9 @@ def bootstrap_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     others = tuple(_others(observed, desired))
     if others:
         return others
+    if observed.has_served:
+        # Its StatefulSet was deleted by somebody; what it began with may be gone since.
+        return ()
     if desired.first_journal_problem is not None:
         return (desired.first_journal_problem,)
     if desired.bootstrap is None:

@@ -84,6 +84,8 @@ class Observed:
     """Pods that fill the journal at present: the uids of their Jobs, by their names."""
     gave_up: bool = False
     """Whether the master handed over and nobody took over in time: it is let be for a while."""
+    has_served: bool = False
+    """Whether one of its brokers has been the master, if only once."""
 
 
 def pod_of(manifest: Manifest, report: Report | None = None) -> Pod:

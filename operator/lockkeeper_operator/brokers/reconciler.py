@@ -139,8 +139,12 @@ class BrokerReconciler:
         unseen: dict[Key, Manifest] = {}
         stuck: dict[Key, Conflict | Refused] = {}
         done: list[Step] = []
+        # A master tells its term; what was told of it stays.
+        has_served = "epoch" in resource.get("status", {})
         for _ in range(ROUNDS_MAX):
-            observed = replace(await self._observed(subject, state, unseen), stuck=stuck)
+            observed = replace(
+                await self._observed(subject, state, unseen), stuck=stuck, has_served=has_served
+            )
             observed = self._with_patience(subject, observed, desired)
             steps = plan(observed, desired)
             outcome = await self._applier.carry_out(

@@ -144,6 +144,26 @@ def test_a_broker_that_was_started_is_not_filled_again() -> None:
     assert not any(isinstance(step, Wait) and step.reason == BOOTSTRAPPING for step in steps)
 
 
+@pytest.mark.parametrize("said", [{"backup": "nightly"}, FROM_CLAIM, {"snapshot": "before-1"}])
+def test_a_broker_that_has_served_starts_whatever_became_of_what_it_began_with(
+    said: dict[str, Any],
+) -> None:
+    # Somebody deletes its StatefulSet; the JournalBackup is gone, and so may be claim and URL.
+    goal = desired_of(bootstrapped(said))
+    present = there(desired_of(subject(Installation("example/lockkeeper:1"))))
+    present.pop(("StatefulSet", "departures"))
+    first = plan(Observed(present), goal)
+    assert begun(first) == ("backup" not in said)
+    again = plan(Observed(present, has_served=True), goal)
+    made = [key_of(step.manifest) for step in again if isinstance(step, Create)]
+    assert made == [("StatefulSet", "departures")]
+    assert only(again) == []
+    # What still writes to the volume ends first all the same.
+    steps = plan(Observed(present, has_served=True, filling={"old-x": "u"}), goal)
+    assert not begun(steps)
+    assert [each.reason for each in only(steps) if isinstance(each, Wait)] == [BOOTSTRAPPING]
+
+
 def test_a_failure_tells_the_last_words_of_the_job_and_the_way_out() -> None:
     goal = desired_of(bootstrapped(FROM_CLAIM))
     job = ended(job_of(FROM_CLAIM), "Failed")
