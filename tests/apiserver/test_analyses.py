@@ -2,15 +2,18 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
 from lockkeeper_operator.analyses.reconciler import ACTIVE_SECONDS
 from lockkeeper_operator.kubernetes.api.kinds import EVENT, Kind
+from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.process.operator import analytics_image
 
 KIND = "JournalAnalysis"
@@ -147,6 +150,47 @@ async def test_what_the_api_server_refuses_is_told_and_tried_again_later(
         assert await found.condition(KIND, "wrong", "Submitted") in (
             ("False", "Refused"), ("False", "BackOff"),
         )  # fmt: skip
+
+
+@in_loop
+async def test_a_run_that_is_refused_again_and_again_is_tried_when_its_time_has_come(
+    control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lockkeeper_operator.analyses.plan.FIRST_DELAY", timedelta(seconds=1))
+    async with world(control_plane, namespace) as found, found.operator():
+        make_claim(found, "journal")
+        wrong = {"templatePatch": {"spec": {"restartPolicy": "Always"}}}
+        await found.make(
+            KIND,
+            "wrong",
+            {"source": {"claim": {"name": "journal"}}, "engine": "local", "pods": wrong},
+        )
+
+        async def is_refused_for_the_fourth_time() -> bool:
+            status = (await found.get(KIND, "wrong")).get("status", {})
+            return bool(status.get("submission", {}).get("failures", 0) >= 4)
+
+        # After 1 s, 2 s and 4 s, and not once a minute.
+        await eventually(is_refused_for_the_fourth_time, SECONDS, lambda: found.get(KIND, "wrong"))
+
+
+@in_loop
+async def test_an_analysis_goes_with_what_it_made_as_soon_as_its_time_has_come(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        make_claim(found, "journal")
+        spec = {"source": {"claim": {"name": "journal"}}, "engine": "local"}
+        await found.make(KIND, "once", {**spec, "ttlSecondsAfterFinished": 5})
+        await until(found, "once", "Submitted")
+        (job,) = await jobs(found)
+        name = job["metadata"]["name"]
+        report(found, name, startTime=written(datetime.now(UTC)), active=1, ready=1)
+        await until(found, "once", "Running")
+        done = [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]
+        now = written(datetime.now(UTC))
+        report(found, name, conditions=done, completionTime=now, active=0, ready=0, succeeded=1)
+        await eventually(lambda: found.is_gone(KIND, "once"), SECONDS)
 
 
 @in_loop

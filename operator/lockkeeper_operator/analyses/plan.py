@@ -4,8 +4,9 @@ A single run is made once: when it has ended, the status remembers it, and what 
 not made again. Runs of a schedule are made by the cluster, from what is kept up to date here.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from lockkeeper_operator.analyses.desired.children import run, supports
 from lockkeeper_operator.analyses.observed import ObservedAnalysis
@@ -25,26 +26,26 @@ LONGEST_DELAY = timedelta(minutes=5)
 SUSPENDED, BACK_OFF, CHILD_ENDS = "Suspended", "BackOff", "ChildEnds"
 
 
-@dataclass(frozen=True, slots=True)
-class AnalysisPlan:
-    """The next steps, and when to look again at the latest (None: when something changes)."""
-
-    steps: tuple[Step, ...]
-    again: timedelta | None = None
-
-
 def analysis_plan(
     observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime
-) -> AnalysisPlan:
-    """Return what is to be done about an analysis."""
-    expires = _expires(observed, subject)
+) -> tuple[Step, ...]:
+    """Return the next steps about an analysis."""
+    expires = _expires(observed.status, subject)
     if expires is not None and expires <= now:
-        return AnalysisPlan((Delete(KIND, subject.name, subject.uid),))
-    steps = (*_support_steps(observed, subject), *_run_steps(observed, subject, now))
-    moments = [
-        each for each in (expires, _next_attempt(observed)) if each is not None and each > now
-    ]
-    return AnalysisPlan(steps, min(moments) - now if moments else None)
+        return (Delete(KIND, subject.name, subject.uid),)
+    return (*_support_steps(observed, subject), *_run_steps(observed, subject, now))
+
+
+def due_in(status: Mapping[str, Any], subject: AnalysisSubject, now: datetime) -> timedelta | None:
+    """Return after which time something is to be done that nothing else tells of, None for never.
+
+    *status* is what is told now: an end, or a refusal, that was noted a moment ago counts.
+    """
+    expires, attempt = _expires(status, subject), _next_attempt(status)
+    moments = [] if expires is None else [max(expires, now)]
+    if attempt is not None and attempt > now:
+        moments.append(attempt)
+    return min(moments) - now if moments else None
 
 
 def submission_delay(failures: int) -> timedelta:
@@ -95,7 +96,7 @@ def _waits(observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime) 
         return Wait(SUSPENDED, "spec.suspend is set")
     if subject.journal.problem:
         return Wait(subject.journal.problem, subject.journal.why)
-    attempt = _next_attempt(observed)
+    attempt = _next_attempt(observed.status)
     if attempt is not None and attempt > now:
         return Wait(BACK_OFF, observed.status["submission"]["message"])
     ending = [key for key, child in observed.children.items() if _is_older_run(key, child, subject)]
@@ -117,23 +118,21 @@ def _has_ended(observed: ObservedAnalysis, name: str) -> bool:
     return any(each["name"] == name and each["state"] in ENDED for each in history)
 
 
-def _next_attempt(observed: ObservedAnalysis) -> datetime | None:
+def _next_attempt(status: Mapping[str, Any]) -> datetime | None:
     """Return when a run that the API server refused may be tried again."""
-    submission = observed.status.get("submission")
+    submission = status.get("submission")
     if not submission:
         return None
     return parsed(submission["last"]) + submission_delay(submission["failures"])
 
 
-def _expires(observed: ObservedAnalysis, subject: AnalysisSubject) -> datetime | None:
+def _expires(status: Mapping[str, Any], subject: AnalysisSubject) -> datetime | None:
     """Return when a single run's analysis goes, None if it stays."""
     ttl = subject.spec.ttl_seconds_after_finished
     if ttl is None or subject.spec.schedule is not None:
         return None
     name = subject.run
-    ends = [
-        each.get("finished") for each in observed.status.get("history", ()) if each["name"] == name
-    ]
+    ends = [each.get("finished") for each in status.get("history", ()) if each["name"] == name]
     if not ends or ends[0] is None:
         return None
     return parsed(ends[0]) + timedelta(seconds=ttl)

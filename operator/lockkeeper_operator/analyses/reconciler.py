@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from lockkeeper_operator.analyses.engine import chosen_engine, missing_api
 from lockkeeper_operator.analyses.kinds import EVERYWHERE, OF_SPARK
 from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
 from lockkeeper_operator.analyses.observed import ObservedAnalysis
-from lockkeeper_operator.analyses.plan import analysis_plan
+from lockkeeper_operator.analyses.plan import BACK_OFF, analysis_plan, due_in
 from lockkeeper_operator.analyses.status.facts import AnalysisFacts
 from lockkeeper_operator.analyses.status.status import (
     DISABLED,
@@ -38,6 +38,7 @@ from lockkeeper_operator.tools import Tools
 ACTIVE_SECONDS = 5.0
 """How often a run is looked at while it goes on."""
 REST_SECONDS = 60.0
+SOON_SECONDS = 1.0
 APIS_SECONDS = 60.0
 """How often to ask which of Spark's operators there are."""
 ROUNDS_MAX = 3
@@ -143,11 +144,9 @@ class AnalysisReconciler:
         subject, observed = look.subject, look.observed
         missing = missing_api(subject.engine, look.apis)
         steps: tuple[Step, ...] = ()
-        again = None
         refused: list[Refused] = []
         for _ in range(0 if missing else ROUNDS_MAX):
-            plan = analysis_plan(observed, subject, self.now())
-            steps, again = plan.steps, plan.again
+            steps = analysis_plan(observed, subject, self.now())
             refused, unseen = await self._objects.carry_out(steps, subject.namespace)
             if not unseen:
                 break
@@ -156,13 +155,14 @@ class AnalysisReconciler:
         if steps:
             children = await self._objects.children(subject.namespace, subject.name, look.apis)
             observed = replace(observed, children=children)
-        await self._tell(resource, subject, observed, steps, refused, missing)
+        status = await self._tell(resource, subject, observed, steps, refused, missing)
         active = any(not each.ended for each in observed.runs)
+        # A back-off ends at a time that is known.
+        waiting = any(isinstance(step, Wait) and step.reason != BACK_OFF for step in steps)
         # What ended while it was begun is seen with it: what follows from that is still to be done.
-        waiting = any(isinstance(step, Wait) for step in steps) or brought_about(steps, refused)
-        if active or waiting:
-            return ACTIVE_SECONDS
-        return REST_SECONDS if again is None else min(again.total_seconds(), REST_SECONDS)
+        is_busy = active or waiting or brought_about(steps, refused)
+        longest = ACTIVE_SECONDS if is_busy else REST_SECONDS
+        return _rest(longest, None if missing else due_in(status, subject, self.now()))
 
     async def _tell(
         self,
@@ -172,7 +172,8 @@ class AnalysisReconciler:
         steps: tuple[Step, ...],
         refused: list[Refused],
         missing: str,
-    ) -> None:
+    ) -> Mapping[str, Any]:
+        """Write the status, and tell what has happened; returns the status."""
         previous: dict[str, Any] = resource.get("status", {})
         known = previous
         now = self.now()
@@ -197,6 +198,7 @@ class AnalysisReconciler:
         for each in refused:
             message = f"{each.kind} {each.name}: {each.message}"
             await self._tools.recorder.tell(resource, Event("Warning", "Refused", message))
+        return status
 
     async def _tell_of_ends(self, resource: Manifest, previous: Manifest, status: Manifest) -> None:
         """Tell of runs that ended since the status before."""
@@ -218,3 +220,11 @@ class AnalysisReconciler:
         for rule in run.get("brokenRules", ()):
             event = Event("Warning", "RuleBroken", f"{run['name']}: {rule}")
             await self._tools.recorder.tell(resource, event)
+
+
+def _rest(longest: float, due: timedelta | None) -> float:
+    """Return for how many seconds there is nothing to do, *longest* at most."""
+    if due is None:
+        return longest
+    # Not before: the queue looks up to a tenth earlier.
+    return min(longest, max(due.total_seconds() * 1.12, SOON_SECONDS))

@@ -13,8 +13,8 @@ from lockkeeper_operator.analyses.observed import ObservedAnalysis
 from lockkeeper_operator.analyses.plan import (
     BACK_OFF,
     SUSPENDED,
-    AnalysisPlan,
     analysis_plan,
+    due_in,
     submission_delay,
 )
 from lockkeeper_operator.analyses.status.facts import AnalysisFacts
@@ -22,7 +22,14 @@ from lockkeeper_operator.analyses.status.status import after_refusal, analysis_s
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
-from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Delete, Wait
+from lockkeeper_operator.kubernetes.children.steps import (
+    Apply,
+    Conflict,
+    Create,
+    Delete,
+    Step,
+    Wait,
+)
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 START = datetime(2027, 3, 1, 3, tzinfo=UTC)
@@ -46,12 +53,12 @@ def born(manifest: Manifest, status: Manifest | None = None) -> Manifest:
 
 def planned(
     observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime = START
-) -> AnalysisPlan:
+) -> tuple[Step, ...]:
     return analysis_plan(observed, subject, now)
 
 
-def reasons(plan: AnalysisPlan) -> list[str]:
-    return [step.reason for step in plan.steps if isinstance(step, Wait)]
+def reasons(steps: tuple[Step, ...]) -> list[str]:
+    return [step.reason for step in steps if isinstance(step, Wait)]
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ def seen_in(world: World) -> ObservedAnalysis:
 def operated(world: World, until: int | None = None) -> World:
     """The world after the operator's look at it, killed after so many steps (None: never)."""
     subject, observed = subject_in(world), seen_in(world)
-    steps = planned(observed, subject).steps
+    steps = planned(observed, subject)
     for step in steps[:until]:
         if isinstance(step, Create) and step.manifest["kind"] == "Job":
             name = step.manifest["metadata"]["name"]
@@ -175,19 +182,19 @@ def test_at_rest_nothing_is_done(engine: Any, schedule: Any) -> None:
     if engine == "apache" and schedule is not None:
         return
     subject = analysis_subject(engine, schedule=schedule)
-    assert planned(ObservedAnalysis(children=there(subject)), subject) == AnalysisPlan(())
+    assert planned(ObservedAnalysis(children=there(subject)), subject) == ()
 
 
 def test_a_run_that_is_there_is_never_changed_but_a_schedule_is() -> None:
     elsewhere = Journal(claim="departures-journal", one_node=True, node="b")
     single = analysis_subject()
     moved = planned(ObservedAnalysis(children=there(single)), analysis_subject(journal=elsewhere))
-    assert "Job" not in [step.manifest["kind"] for step in moved.steps if isinstance(step, Apply)]
+    assert "Job" not in [step.manifest["kind"] for step in moved if isinstance(step, Apply)]
     regular = analysis_subject(schedule=NIGHTLY)
     steps = planned(
         ObservedAnalysis(children=there(regular)),
         analysis_subject(journal=elsewhere, schedule=NIGHTLY),
-    ).steps
+    )
     assert "CronJob" in [step.manifest["kind"] for step in steps if isinstance(step, Apply)]
 
 
@@ -208,14 +215,14 @@ def test_after_a_refusal_it_waits_longer_each_time() -> None:
     waits = []
     for _ in range(7):
         status = after_refusal(status, "no quota", START)
-        plan = planned(ObservedAnalysis(children=children, status=status), subject)
-        assert reasons(plan) == [BACK_OFF]
-        assert plan.again is not None
-        waits.append(plan.again)
-        later = planned(
-            ObservedAnalysis(children=children, status=status), subject, START + plan.again
-        )
-        assert [type(step) for step in later.steps] == [Create]
+        observed = ObservedAnalysis(children=children, status=status)
+        assert reasons(planned(observed, subject)) == [BACK_OFF]
+        due = due_in(status, subject, START)
+        assert due is not None
+        waits.append(due)
+        assert [type(step) for step in planned(observed, subject, START + due)] == [Create]
+        # Then it is tried: a time that has passed asks for nothing.
+        assert due_in(status, subject, START + due) is None
     assert waits == sorted(waits)
     assert (waits[0], waits[-1]) == (timedelta(seconds=10), timedelta(minutes=5))
     assert submission_delay(10_000) == timedelta(minutes=5)
@@ -225,17 +232,20 @@ def test_a_single_run_that_has_ended_goes_after_its_time_with_its_analysis() -> 
     subject = analysis_subject(ttlSecondsAfterFinished=TTL)
     ended = {"name": subject.run, "state": "Succeeded", "finished": "2027-03-01T03:00:00Z"}
     observed = ObservedAnalysis(children=there(subject), status={"history": [ended]})
-    soon = planned(observed, subject, START + timedelta(seconds=20))
-    assert (soon.steps, soon.again) == ((), timedelta(seconds=40))
-    then = planned(observed, subject, START + timedelta(seconds=TTL))
-    assert then.steps == (Delete("JournalAnalysis", "nightly", "uid-of-nightly"),)
+    soon, then, later = (START + timedelta(seconds=each) for each in (20, TTL, TTL + 20))
+    assert planned(observed, subject, soon) == ()
+    assert due_in(observed.status, subject, soon) == timedelta(seconds=40)
+    gone = (Delete("JournalAnalysis", "nightly", "uid-of-nightly"),)
+    assert planned(observed, subject, then) == gone
+    assert due_in(observed.status, subject, later) == timedelta(0)
+    assert due_in({}, subject, later) is None
 
 
 def test_of_a_schedule_only_runs_go() -> None:
     subject = analysis_subject(schedule=NIGHTLY, ttlSecondsAfterFinished=TTL)
     ended = {"name": "nightly", "state": "Succeeded", "finished": "2027-03-01T03:00:00Z"}
     observed = ObservedAnalysis(children=there(subject), status={"history": [ended]})
-    assert planned(observed, subject, START + timedelta(days=1)).steps == ()
+    assert planned(observed, subject, START + timedelta(days=1)) == ()
     cron = all_of(subject)["CronJob", "nightly"]["spec"]["jobTemplate"]["spec"]
     assert cron["ttlSecondsAfterFinished"] == TTL
 
@@ -247,7 +257,7 @@ def test_what_belongs_to_somebody_else_is_left_alone() -> None:
         child["metadata"]["ownerReferences"] = [
             {"kind": "Broker", "name": "other", "uid": "x", "controller": True}
         ]
-    steps = planned(ObservedAnalysis(children=children), subject).steps
+    steps = planned(ObservedAnalysis(children=children), subject)
     assert len(steps) == len(children)
     assert {type(step) for step in steps} == {Conflict}
 
@@ -259,4 +269,4 @@ def test_runs_that_a_schedule_made_are_not_the_operators_to_end() -> None:
         {"kind": "CronJob", "name": "nightly", "uid": "uid-nightly", "controller": True}
     ]
     children = {**there(subject), key_of(job): job}
-    assert planned(ObservedAnalysis(children=children), subject).steps == ()
+    assert planned(ObservedAnalysis(children=children), subject) == ()
