@@ -57,8 +57,7 @@ def submission_delay(failures: int) -> timedelta:
 def _support_steps(observed: ObservedAnalysis, subject: AnalysisSubject) -> tuple[Step, ...]:
     """Return the steps about all but the run: runs of a schedule are not the operator's own.
 
-    A claim that it made is ended with the analysis, or when it is not wanted any more: what is in
-    it can be made again.
+    A claim that it made goes with the analysis, and not before: reports may be in it.
     """
     wanted = supports(subject)
     own_run = key_of(run(subject))
