@@ -20,6 +20,10 @@ KIND = "JournalAnalysis"
 JOB = Kind("batch/v1", "Job", "jobs")
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
 T1, T2 = "2027-03-01T03:00:00Z", "2027-03-01T03:05:00Z"
+SUCCEEDED = {
+    "state": "Succeeded", "Submitted": "True", "Running": "False", "Succeeded": "True",
+    "Failed": "False",
+}  # fmt: skip
 SECONDS = 30.0
 """A run is looked at every 5 s."""
 
@@ -50,6 +54,24 @@ async def until(found: World, name: str, state: str) -> dict[str, Any]:
     await eventually(holds, SECONDS, lambda: found.get(KIND, name))
     status: dict[str, Any] = (await found.get(KIND, name))["status"]
     return status
+
+
+async def until_seen(found: World, name: str) -> None:
+    """Wait for a status that is about the present spec."""
+
+    async def is_seen() -> bool:
+        resource = await found.get(KIND, name)
+        seen: int = resource["status"]["observedGeneration"]
+        return bool(seen == resource["metadata"]["generation"])
+
+    await eventually(is_seen, SECONDS, lambda: found.get(KIND, name))
+
+
+async def how_it_ended(found: World, name: str) -> dict[str, str]:
+    """Return the state, and the status of each condition."""
+    status = (await found.get(KIND, name))["status"]
+    conditions = {each["type"]: each["status"] for each in status["conditions"]}
+    return {"state": status["state"], **conditions}
 
 
 def report(found: World, job: str, **status: Any) -> None:
@@ -92,11 +114,17 @@ async def test_an_analysis_waits_for_its_journal_runs_once_and_tells_how_it_went
             return await found.api.read_if_there(DEPLOYMENT, namespace, "once-page") is not None
 
         await eventually(page_is_back, SECONDS)
+        await until_seen(found, "once")
         assert await jobs(found) == []
+        assert await how_it_ended(found, "once") == SUCCEEDED
         # Another question is another run.
         await found.make(KIND, "once", {**spec, "since": "1h"})
         await until(found, "once", "Submitted")
         assert [each["metadata"]["name"] == name for each in await jobs(found)] == [False]
+        # The first one was answered already.
+        await found.make(KIND, "once", spec)
+        await until(found, "once", "Succeeded")
+        assert await how_it_ended(found, "once") == SUCCEEDED
 
 
 @in_loop

@@ -17,6 +17,7 @@ from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
 from lockkeeper_operator.analyses.observed import ObservedAnalysis
 from lockkeeper_operator.analyses.plan import BACK_OFF, analysis_plan, due_in
 from lockkeeper_operator.analyses.status.facts import AnalysisFacts
+from lockkeeper_operator.analyses.status.latest import latest_run
 from lockkeeper_operator.analyses.status.status import (
     DISABLED,
     INVALID,
@@ -181,12 +182,13 @@ class AnalysisReconciler:
         said = [each.message for each in refused]
         if any((each.kind, each.name) == key for each in refused):
             known = after_refusal(previous, said[-1], now)
-        runs = observed.runs
+        runs, scheduled = observed.runs, subject.spec.schedule is not None
+        latest = latest_run(runs, subject, previous)
         facts = AnalysisFacts(
-            latest=runs[0] if runs else None,
+            latest=latest,
             steps=steps,
-            scheduled=subject.spec.schedule is not None,
-            there=key in observed.children,
+            scheduled=scheduled,
+            there=key in observed.children or not (scheduled or latest is None),
             missing_api=missing,
             refusal="; ".join(said) or known.get("submission", {}).get("message", ""),
         )

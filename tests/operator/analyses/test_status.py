@@ -5,6 +5,7 @@ import pytest
 from analysis_objects import NIGHTLY, analysis_subject
 
 from lockkeeper_operator.analyses.status.facts import AnalysisFacts
+from lockkeeper_operator.analyses.status.latest import latest_run
 from lockkeeper_operator.analyses.status.status import after_refusal, analysis_status
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Wait
@@ -97,6 +98,39 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
 def test_a_run_that_does_not_say_when_it_ended_keeps_the_time_it_was_first_seen() -> None:
     first = status_of(a_run(state="Succeeded"))
     assert status_of(a_run(state="Succeeded"), previous=first, now=NOW + timedelta(1)) is None
+
+
+def test_how_a_run_ended_is_told_as_before_when_its_job_is_removed() -> None:
+    subject = with_rules()
+    for run in (
+        a_run(subject.run, "Succeeded", finished=T2, progress={"broken": ["lag > 1h: ORDERS"]}),
+        a_run(subject.run, "Failed", finished=T2, message="no journal in /var/lib"),
+    ):
+        told = status_of(run, subject=subject)
+        assert told is not None
+        latest = latest_run((), subject, told)
+        facts = AnalysisFacts(latest=latest, there=True)
+        assert analysis_status(facts, (), subject, told, 4, NOW + timedelta(1)) is None
+
+
+def test_of_runs_the_one_that_the_spec_asks_for_is_told_and_of_a_schedule_the_latest() -> None:
+    first, second = analysis_subject(since="24h"), analysis_subject(since="48h")
+    done, running = a_run(first.run, "Succeeded", finished=T2), a_run(second.run)
+    status = status_of(running, done, subject=second)
+    assert status is not None
+    assert latest_run((running, done), second, {}) == running
+    assert latest_run((running, done), first, {}) == done
+    # Another question is another run: how the one before ended says nothing about it.
+    assert latest_run((done,), second, status) is None
+    back = latest_run((running,), first, status)
+    assert back is not None
+    assert (back.name, back.state, back.finished) == (first.run, "Succeeded", T2)
+    regular = analysis_subject(schedule=NIGHTLY)
+    assert latest_run((running, done), regular, {}) == running
+    last = latest_run((), regular, {"history": [{"name": "nightly-9", "state": "Failed"}]})
+    assert last is not None
+    assert (last.name, last.state) == ("nightly-9", "Failed")
+    assert latest_run((), regular, {}) is None
 
 
 def test_history_has_limits() -> None:

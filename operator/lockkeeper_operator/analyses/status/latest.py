@@ -1,0 +1,42 @@
+"""Latest run: the one that the conditions of an analysis are about.
+
+Without a schedule that is the run which the spec asks for, and no other. A run that has ended is
+told of also when its Job has been removed: the status remembers it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.kubernetes.jobs import ENDED, Run
+
+
+def latest_run(
+    runs: tuple[Run, ...], subject: AnalysisSubject, previous: Mapping[str, Any]
+) -> Run | None:
+    """Return it, None where none has begun; *runs* are there, *previous* is the status so far."""
+    present = next((each for each in runs if _is_meant(each.name, subject)), None)
+    if present is not None:
+        return present
+    for told in previous.get("history", ()):
+        if told["state"] in ENDED and _is_meant(told["name"], subject):
+            return _remembered(told, subject)
+    return None
+
+
+def _is_meant(name: str, subject: AnalysisSubject) -> bool:
+    return subject.spec.schedule is not None or name == subject.run
+
+
+def _remembered(told: Mapping[str, Any], subject: AnalysisSubject) -> Run:
+    """Return a run that is there no more."""
+    return Run(
+        name=told["name"],
+        kind="SparkApplication" if subject.engine in ("sparkApplication", "apache") else "Job",
+        uid="",
+        state=told["state"],
+        created="",
+        started=told.get("started"),
+        finished=told.get("finished"),
+        message=told.get("message", ""),
+    )
