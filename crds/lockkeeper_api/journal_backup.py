@@ -150,6 +150,8 @@ class JournalBackupStatus(ApiModel):
     or awaited. Stalled: the last one failed, or none can be made."""
     state: BackupState | None = None
     """The latest run's state, or the reason why there is none."""
+    run: str | None = Field(default=None, max_length=253)
+    """The latest run: a Job or a VolumeSnapshot. A single one that is removed is not made again."""
     job: str | None = Field(default=None, max_length=253)
     """The latest run's Job."""
     snapshot: str | None = Field(default=None, max_length=253)

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from lockkeeper_operator.kubernetes.jobs import Run, latest_first, runs_of_jobs, runs_of_snapshots
+from lockkeeper_operator.kubernetes.jobs import (
+    ENDED,
+    Run,
+    latest_first,
+    runs_of_jobs,
+    runs_of_snapshots,
+)
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest
 
 EPOCH = datetime.fromtimestamp(0, UTC)
@@ -28,3 +34,12 @@ class ObservedBackup:
         """The Jobs that are there and the snapshots that stay, the latest first."""
         children = self.children.values()
         return latest_first((*runs_of_jobs(children), *runs_of_snapshots(children)))
+
+
+def remembered_run(status: Mapping[str, Any]) -> str:
+    """Return the name of the latest run that a *status* tells of, empty for none."""
+    found = status.get("run")
+    if found is None and status.get("state") in ENDED:
+        # Written by an operator that told of a Job or a snapshot alone.
+        found = status.get("job") or status.get("snapshot")
+    return found or ""

@@ -8,7 +8,7 @@ schedule one by one.
 from collections.abc import Mapping
 
 from lockkeeper_operator.backups.desired.run import run
-from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.observed import ObservedBackup, remembered_run
 from lockkeeper_operator.backups.snapshots import due_steps, surplus
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE
@@ -49,10 +49,7 @@ def _once(
         # What is in a Job cannot be changed.
         owner = stranger(present, subject.owner)
         return (*steps, Conflict(*key, owner)) if owner else steps
-    if (
-        key[1] in (observed.status.get("job"), observed.status.get("snapshot"))
-        and observed.status.get("state") in ENDED
-    ):
+    if key[1] == remembered_run(observed.status) and observed.status.get("state") in ENDED:
         return steps
     return (*steps, problem or Create(stamped(manifest)))
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.observed import ObservedBackup
@@ -13,10 +15,11 @@ from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE, Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
 from lockkeeper_operator.kubernetes.children.steps import Create, Wait
-from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 JOURNAL = Journal(claim="orders-journal", path="kahadb")
 SPEC: dict[str, Any] = {"broker": "orders", "target": {"snapshot": {"className": "fast"}}}
+OTHERS: dict[str, Any] = {"snapshot": {"className": "fast"}, "claim": {"name": "backups"}}
 SUBJECT = BackupSubject(
     name="before",
     namespace="shop",
@@ -29,6 +32,7 @@ SUBJECT = BackupSubject(
 )
 NAME = SUBJECT.run
 NOW = "2027-03-01T03:00:00Z"
+T1, T2, T3 = "2027-03-01T03:00:00Z", "2027-03-02T03:00:00Z", "2027-03-02T04:00:00Z"
 
 
 def there(**status: Any) -> ObservedBackup:
@@ -37,6 +41,24 @@ def there(**status: Any) -> ObservedBackup:
     metadata = {**manifest["metadata"], "uid": "u", "creationTimestamp": NOW}
     found: Manifest = {**manifest, "metadata": metadata, "status": status}
     return ObservedBackup({key_of(found): found}, knows_snapshots=True)
+
+
+def of(target: dict[str, Any]) -> BackupSubject:
+    spec = JournalBackupSpec.model_validate({"broker": "orders", "target": target})
+    return replace(SUBJECT, spec=spec)
+
+
+def made_by(subject: BackupSubject, at: str) -> tuple[Key, Manifest]:
+    """Return what made a backup for *subject*, and has ended."""
+    manifest = stamped(run(subject))
+    metadata = {**manifest["metadata"], "uid": at, "creationTimestamp": at}
+    complete = {"type": "Complete", "status": "True", "lastTransitionTime": at}
+    status = (
+        {"conditions": [complete], "completionTime": at}
+        if manifest["kind"] == "Job"
+        else {"readyToUse": True, "creationTime": at}
+    )
+    return key_of(manifest), {**manifest, "metadata": metadata, "status": status}
 
 
 def told(found: ObservedBackup) -> dict[str, Any]:
@@ -78,6 +100,62 @@ def test_it_is_the_backup_as_soon_as_it_can_be_used() -> None:
     assert true(told(gone) if backup_status(gone, SUBJECT, (), (), 2, NOW) else made) == {
         "Ready": "BackedUp"
     }
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_backup_that_is_removed_beside_an_older_snapshot_is_told_and_not_made_again(
+    kind: str,
+) -> None:
+    older, (key, newer) = made_by(of({"snapshot": {}}), T1), made_by(of({kind: OTHERS[kind]}), T2)
+    subject = of({kind: OTHERS[kind]})
+    both = ObservedBackup(dict((older, (key, newer))), knows_snapshots=True)
+    status = backup_status(both, subject, backup_plan(both, subject), (), 2, T2)
+    assert status is not None
+    assert (status["state"], status["run"], status["lastSuccessfulTime"]) == (
+        "Succeeded", key[1], T2,
+    )  # fmt: skip
+    # Somebody deletes the newer one: nobody owns the older one, which stays.
+    left = ObservedBackup(dict([older]), status=status, knows_snapshots=True)
+    assert backup_plan(left, subject) == ()
+    later = backup_status(left, subject, (), (), 2, T3) or status
+    assert (later["state"], later["run"], later["lastSuccessfulTime"]) == (
+        "Succeeded", key[1], T2,
+    )  # fmt: skip
+    assert true(later) == {"Ready": "BackedUp"}
+    assert later["conditions"][0]["message"] == f"{key[0]} {key[1]} has made a backup"
+    # A Broker that begins with this backup finds the snapshot that is there.
+    assert later["snapshot"] == older[0][1]
+    assert backup_plan(replace(left, status=later), subject) == ()
+    assert backup_status(replace(left, status=later), subject, (), (), 2, T3) is None
+    # Another spec asks for another one all the same.
+    (step,) = backup_plan(replace(left, status=later), of({"claim": {"name": "elsewhere"}}))
+    assert isinstance(step, Create)
+
+
+def test_a_backup_that_failed_has_failed_also_beside_an_older_snapshot() -> None:
+    older, subject = made_by(of({"snapshot": {}}), T1), of({"claim": {"name": "backups"}})
+    key, job = made_by(subject, T2)
+    job["status"]["conditions"] = [{"type": "Failed", "status": "True", "lastTransitionTime": T2}]
+    observed = ObservedBackup(dict([older, (key, job)]), knows_snapshots=True)
+    status = backup_status(observed, subject, (), (), 2, T2)
+    assert status is not None
+    left = ObservedBackup(dict([older]), status=status, knows_snapshots=True)
+    assert backup_plan(left, subject) == ()
+    later = backup_status(left, subject, (), (), 2, T3)
+    assert later is not None
+    assert (later["state"], true(later)) == ("Failed", {"Stalled": "Failed"})
+    assert later["conditions"][2]["message"] == f"Job {key[1]} failed, and has been removed"
+
+
+def test_a_status_of_an_earlier_release_remembers_its_run_too() -> None:
+    for status in ({"snapshot": NAME}, {"job": NAME}):
+        told_before = ObservedBackup(status={**status, "state": "Succeeded"}, knows_snapshots=True)
+        assert backup_plan(told_before, SUBJECT) == ()
+        assert told(told_before)["run"] == NAME
+    # While it waited, nothing was made that a snapshot which it found could stand for.
+    waited = ObservedBackup(status={"snapshot": NAME, "state": "Suspended"}, knows_snapshots=True)
+    (step,) = backup_plan(waited, SUBJECT)
+    assert isinstance(step, Create)
 
 
 def test_a_volume_that_only_one_pod_may_have_can_be_a_snapshot() -> None:

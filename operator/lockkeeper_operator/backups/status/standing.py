@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lockkeeper_operator.backups.observed import remembered_run
 from lockkeeper_operator.backups.reports import Reports
 from lockkeeper_operator.backups.snapshots import INVALID_SCHEDULE
 from lockkeeper_operator.backups.subject import BackupSubject
@@ -32,16 +33,15 @@ class Standing:
 def standing_of(
     steps: Iterable[Step],
     refused: Iterable[Refused],
-    runs: tuple[Run, ...],
+    latest: Run | None,
     reports: Reports,
     subject: BackupSubject,
     previous: Mapping[str, Any],
 ) -> Standing:
-    """Return where a backup stands; *previous* is its status so far."""
+    """Return where a backup stands; *latest* is its run, *previous* its status so far."""
     hindered = _hindrance(steps, refused)
     if hindered is not None:
         return hindered
-    latest = runs[0] if runs else None
     if latest is None:
         return _at_rest(subject, previous)
     if not latest.ended:
@@ -81,15 +81,13 @@ def _hindrance(steps: Iterable[Step], refused: Iterable[Refused]) -> Standing | 
 
 
 def _at_rest(subject: BackupSubject, previous: Mapping[str, Any]) -> Standing:
-    """Return the standing where no Job is there: none came yet, or it was cleaned up."""
+    """Return the standing where no run is there: none came yet, or it was removed."""
     state = previous.get("state")
+    run = f"{'Job' if previous.get('job') else 'VolumeSnapshot'} {remembered_run(previous)}"
     if state == "Failed":
-        message = f"Job {previous['job']} failed, and has been removed"
-        return Standing("Stalled", "Failed", message)
+        return Standing("Stalled", "Failed", f"{run} failed, and has been removed")
     if state == "Succeeded":
-        made = f"VolumeSnapshot {previous['snapshot']}" if previous.get("snapshot") else ""
-        made = made or f"Job {previous['job']}"
-        return Standing("Ready", "BackedUp", f"{made} has made a backup")
+        return Standing("Ready", "BackedUp", f"{run} has made a backup")
     if subject.spec.schedule is not None:
         return Standing("Ready", "Scheduled", "the schedule decides when backups begin")
     return Standing("Reconciling", "NotBegun", "no backup has begun")

@@ -7,7 +7,7 @@ from typing import Any
 from lockkeeper_api.journal_backup import JournalBackupStatus
 from lockkeeper_api.status import Condition
 from lockkeeper_operator.backups.names import SCHEDULED_ANNOTATION
-from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.observed import ObservedBackup, remembered_run
 from lockkeeper_operator.backups.reports import reports_of
 from lockkeeper_operator.backups.status import ready, reconciling, stalled
 from lockkeeper_operator.backups.status.standing import Standing, standing_of
@@ -30,19 +30,19 @@ def backup_status(
 ) -> dict[str, Any] | None:
     """Return the status to be written, None if it says the same already."""
     runs, reports = observed.runs, reports_of(observed.pods)
-    previous = observed.status
-    standing = standing_of(steps, refused, runs, reports, subject, previous)
-    latest = runs[0] if runs else None
+    previous, latest = observed.status, _latest(runs, subject)
+    standing = standing_of(steps, refused, latest, reports, subject, previous)
     done = next((run for run in runs if run.state == "Succeeded"), None)
     result = reports.results.get(done.name) if done is not None else None
     status = JournalBackupStatus(
         observed_generation=generation,
         conditions=_dated(standing, previous, generation, now),
         state=_state(latest, standing, previous),
+        run=latest.name if latest else remembered_run(previous) or None,
         job=_name_of(latest, "Job", previous.get("job")),
         snapshot=_name_of(done or latest, "VolumeSnapshot", previous.get("snapshot")),
         last_schedule_time=_last_schedule_time(observed),
-        last_successful_time=done.finished if done else previous.get("lastSuccessfulTime"),
+        last_successful_time=_last_successful_time(done, previous),
         result=result or previous.get("result"),
     )
     found: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -65,6 +65,21 @@ def refused_status(
     return None if found == previous else found
 
 
+def _latest(runs: tuple[Run, ...], subject: BackupSubject) -> Run | None:
+    """Return the run that is told of: the latest, without a schedule the one that is asked for.
+
+    Snapshots of an earlier spec stay, and are older than a run that somebody has removed.
+    """
+    single = subject.spec.schedule is None
+    return next((run for run in runs if not single or run.name == subject.run), None)
+
+
+def _last_successful_time(done: Run | None, previous: Mapping[str, Any]) -> str | None:
+    """Return when a run succeeded last, also when it is removed and one before it is there."""
+    times = (None if done is None else done.finished, previous.get("lastSuccessfulTime"))
+    return max(filter(None, times), default=None)
+
+
 def _name_of(latest: Run | None, kind: str, previous: str | None) -> str | None:
     """Return the name of the latest run if it is of that kind, or what it was before."""
     if latest is None:
@@ -84,14 +99,10 @@ def _last_schedule_time(observed: ObservedBackup) -> str | None:
 
 
 def _state(latest: Run | None, standing: Standing, previous: Mapping[str, Any]) -> str:
-    """Return the state of the latest Job, also when it is removed by now."""
+    """Return the state of the latest run, also when it is removed by now."""
     if latest is not None:
         return latest.state
-    return (
-        str(previous["state"])
-        if previous.get("job") or previous.get("snapshot")
-        else standing.reason
-    )
+    return str(previous["state"]) if remembered_run(previous) else standing.reason
 
 
 def _dated(
