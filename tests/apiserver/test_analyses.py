@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,17 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
+from lockkeeper_operator.analyses.names import (
+    ANALYSIS_LABEL,
+    DRIVER,
+    PROGRESS_ANNOTATION,
+    SPARK_ROLE_LABEL,
+)
 from lockkeeper_operator.analyses.reconciler import ACTIVE_SECONDS
-from lockkeeper_operator.kubernetes.api.kinds import EVENT, Kind
+from lockkeeper_operator.kubernetes.api.kinds import EVENT, POD, Kind
+from lockkeeper_operator.kubernetes.api.server import MERGE, ApiServer
+from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
+from lockkeeper_operator.kubernetes.jobs import JOB_LABEL
 from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.process.operator import analytics_image
 
@@ -24,6 +34,10 @@ SUCCEEDED = {
     "state": "Succeeded", "Submitted": "True", "Running": "False", "Succeeded": "True",
     "Failed": "False",
 }  # fmt: skip
+RULED = {
+    "source": {"claim": {"name": "journal"}}, "engine": "local", "rules": ["p99 > 5s for 10m"],
+}  # fmt: skip
+BROKEN = "p99 > 5s for 10m: ORDERS for 660 s from 2027-03-01T01:00:00Z on, up to 7 s"
 SECONDS = 30.0
 """A run is looked at every 5 s."""
 
@@ -72,6 +86,24 @@ async def how_it_ended(found: World, name: str) -> dict[str, str]:
     status = (await found.get(KIND, name))["status"]
     conditions = {each["type"]: each["status"] for each in status["conditions"]}
     return {"state": status["state"], **conditions}
+
+
+async def make_driver(found: World, analysis: str, job: str) -> None:
+    labels = {ANALYSIS_LABEL: analysis, SPARK_ROLE_LABEL: DRIVER, JOB_LABEL: job}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "driver", "namespace": found.namespace, "labels": labels},
+        "spec": {"containers": [{"name": "driver", "image": "example/none:1"}]},
+    }
+    await found.api.create(POD, pod)
+
+
+async def is_told_as_broken(found: World, message: str) -> bool:
+    """Return whether there is an event about a broken rule with this *message*."""
+    pages = found.api.pages(EVENT, found.namespace)
+    said = [(item["reason"], item["message"]) async for items, _ in pages for item in items]
+    return ("RuleBroken", message) in said
 
 
 def report(found: World, job: str, **status: Any) -> None:
@@ -125,6 +157,58 @@ async def test_an_analysis_waits_for_its_journal_runs_once_and_tells_how_it_went
         await found.make(KIND, "once", spec)
         await until(found, "once", "Succeeded")
         assert await how_it_ended(found, "once") == SUCCEEDED
+
+
+@in_loop
+async def test_a_broken_rule_is_told_of_whenever_the_run_ends(
+    control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run may end between any two answers of the API server."""
+    ending: list[str] = []
+    pods, children = UnwatchedChildren.pods, UnwatchedChildren.children
+
+    async def end(api: ApiServer) -> None:
+        """Let the driver write what it found and end, and its Job be complete."""
+        said = {PROGRESS_ANNOTATION: json.dumps({"broken": [BROKEN]})}
+        change = {"metadata": {"annotations": said}}
+        await api.merge(POD, namespace, "driver", change)
+        done = [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]
+        ended = {"active": 0, "ready": 0, "succeeded": 1}
+        status = {"conditions": done, "completionTime": T2, **ended}
+        path = JOB.path(namespace, ending.pop(), "status")
+        await api.request("PATCH", path, {}, {"status": status}, MERGE)
+
+    async def pods_then_end(self: UnwatchedChildren, *of: Any) -> Any:
+        seen = await pods(self, *of)
+        if ending:
+            await end(self._api)
+        return seen
+
+    async def children_then_end(self: UnwatchedChildren, *of: Any) -> Any:
+        seen = await children(self, *of)
+        if ending:
+            await end(self._api)
+        return seen
+
+    async with world(control_plane, namespace) as found, found.operator():
+        make_claim(found, "journal")
+        for name, (read, replacement) in {
+            "first": ("pods", pods_then_end), "second": ("children", children_then_end),
+        }.items():  # fmt: skip
+            await found.make(KIND, name, RULED)
+            await until(found, name, "Submitted")
+            job = (await found.get(KIND, name))["status"]["history"][0]["name"]
+            await make_driver(found, name, job)
+            report(found, job, startTime=T1, active=1, ready=1)
+            await until(found, name, "Running")
+            with monkeypatch.context() as patched:
+                patched.setattr(UnwatchedChildren, read, replacement)
+                ending.append(job)
+                status = await until(found, name, "Succeeded")
+            assert status["history"][0]["brokenRules"] == [BROKEN]
+            assert await found.condition(KIND, name, "RulesKept") == ("False", "Broken")
+            await eventually(partial(is_told_as_broken, found, f"{job}: {BROKEN}"), SECONDS)
+            await found.delete("Pod", "driver")
 
 
 @in_loop

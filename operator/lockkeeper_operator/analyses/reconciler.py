@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
@@ -116,7 +117,6 @@ class AnalysisReconciler:
             broker = self._tools.caches.brokers.get(namespace, spec.source.broker)
         claim = claim_name(name, spec.source, broker)
         found = await self._objects.claim(namespace, claim)
-        pods = await self._objects.pods(namespace, name)
         # Where a run that goes on has its journal does not change.
         fresh = all(each["state"] in ENDED for each in status.get("history", ()))
         node = await self._objects.node_of_claim(namespace, claim, fresh)
@@ -132,8 +132,15 @@ class AnalysisReconciler:
             domain=self._domain,
             default_pull_secrets=self.pull_secrets,
         )
+        return _Look(subject, await self._observed(namespace, name, apis, status), apis)
+
+    async def _observed(
+        self, namespace: str, name: str, apis: frozenset[str], status: Mapping[str, Any]
+    ) -> ObservedAnalysis:
+        """Return what there is: pods after runs, or one that has ended would lack last words."""
         children = await self._objects.children(namespace, name, apis)
-        return _Look(subject, ObservedAnalysis(children, tuple(pods), status), apis)
+        pods = await self._objects.pods(namespace, name)
+        return ObservedAnalysis(children, tuple(pods), status)
 
     async def _known_apis(self) -> frozenset[str]:
         now = asyncio.get_running_loop().time()
@@ -143,6 +150,9 @@ class AnalysisReconciler:
 
     async def _bring(self, resource: Manifest, look: _Look) -> float | None:
         subject, observed = look.subject, look.observed
+        observe = partial(
+            self._observed, subject.namespace, subject.name, look.apis, observed.status
+        )
         missing = missing_api(subject.engine, look.apis)
         steps: tuple[Step, ...] = ()
         refused: list[Refused] = []
@@ -151,11 +161,11 @@ class AnalysisReconciler:
             refused, unseen = await self._objects.carry_out(steps, subject.namespace)
             if not unseen:
                 break
+            observed = await observe()
             children = {**observed.children, **{key_of(each): each for each in unseen}}
             observed = replace(observed, children=children)
         if steps:
-            children = await self._objects.children(subject.namespace, subject.name, look.apis)
-            observed = replace(observed, children=children)
+            observed = await observe()
         status = await self._tell(resource, subject, observed, steps, refused, missing)
         active = any(not each.ended for each in observed.runs)
         # A back-off ends at a time that is known.
