@@ -17,6 +17,7 @@ from lockkeeper_operator.kubernetes.api.server import connect
 from lockkeeper_operator.kubernetes.cordons import LOOK_SECONDS, Cordons
 
 FENCING = "POST /api/v1/fence"
+PATIENCE_SECONDS = 10.0
 
 
 async def make_node(found: World, name: str, cordoned: bool = False) -> str:
@@ -82,6 +83,37 @@ async def test_masters_leave_cordoned_nodes_as_long_as_another_node_has_a_standb
         await found.told("HandingOver")
         cause = (await found.get("Broker", "demo"))["status"]["lastFailover"]["cause"]
         assert cause.startswith("demo-2")
+
+
+@in_loop
+async def test_a_master_hands_over_again_when_its_node_is_cordoned_again(
+    control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = "lockkeeper_operator.brokers.handovers.TAKE_OVER_SECONDS_MAX"
+    monkeypatch.setattr(limit, PATIENCE_SECONDS)
+    async with world(control_plane, namespace) as found, found.operator(namespaces=None):
+        for number in range(2):
+            found.nodes.places[f"demo-{number}"] = await make_node(found, f"n{number}")
+        await found.broker(replicas=2)
+        await found.ready("Broker", "demo")
+        broker = found.nodes.brokers["demo"]
+
+        async def settled_on(name: str) -> bool:
+            status = (await found.get("Broker", "demo"))["status"]
+            standbys = await found.condition("Broker", "demo", "StandbysReady")
+            return status.get("master") == name == broker.master and standbys[0] == "True"
+
+        await eventually(partial(settled_on, "demo-0"))
+        control_plane.kubectl("cordon", f"{namespace}-n0")
+        await eventually(partial(settled_on, "demo-1"))
+        control_plane.kubectl("uncordon", f"{namespace}-n0")
+        await asyncio.sleep(2 * LOOK_SECONDS)
+        # The other one dies: the first is the master again, in the same pod as before.
+        await found.delete("Pod", "demo-1")
+        await eventually(partial(settled_on, "demo-0"))
+        await asyncio.sleep(PATIENCE_SECONDS)
+        control_plane.kubectl("cordon", f"{namespace}-n0")
+        await eventually(partial(settled_on, "demo-1"), explain=found.events)
 
 
 @in_loop

@@ -24,7 +24,7 @@ class _Begun:
 
 
 class Handovers:
-    """Remembers the last hand-over of each Broker."""
+    """Remembers the hand-over of each Broker that goes on, or was given up."""
 
     def __init__(self) -> None:
         self._begun: dict[BrokerKey, _Begun] = {}
@@ -41,6 +41,20 @@ class Handovers:
             self._begun[key] = _Begun(master, now)
             return False
         return now - begun.at >= TAKE_OVER_SECONDS_MAX
+
+    def rest(self, key: BrokerKey, observed: Observed) -> None:
+        """Forget a hand-over that is over; is called while there is none to carry out.
+
+        Another has taken over, or the pod need not leave its node any more. That nobody is proven
+        able for a moment is no end: who fails at the journal would be let try again and again.
+        """
+        begun = self._begun.get(key)
+        if begun is None:
+            return
+        took_over = any(pod.role == MASTER and pod.uid != begun.master for pod in observed.pods)
+        pods = [pod for pod in observed.pods if pod.uid == begun.master]
+        if took_over or not any(observed.must_leave(pod) for pod in pods):
+            del self._begun[key]
 
     def forget(self, key: BrokerKey) -> None:
         """Forget a Broker that is gone."""

@@ -87,6 +87,10 @@ class Observed:
     has_served: bool = False
     """Whether one of its brokers has been the master, if only once."""
 
+    def must_leave(self, pod: Pod) -> bool:
+        """Return whether *pod* is to leave its node: the node is cordoned, or its end decided."""
+        return pod.disrupted or pod.node in self.cordoned
+
 
 def pod_of(manifest: Manifest, report: Report | None = None) -> Pod:
     """Return what a plan needs to know of a pod.

@@ -220,10 +220,11 @@ class BrokerReconciler:
 
     def _with_patience(self, subject: Subject, observed: Observed, desired: Desired) -> Observed:
         """Return what was *observed*, and whether a hand-over has had its time."""
+        key = (subject.namespace, subject.name)
         if desired.paused or handover_for_drain(observed, desired) is None:
+            self._handovers.rest(key, observed)
             return observed
         now = asyncio.get_running_loop().time()
-        key = (subject.namespace, subject.name)
         return replace(observed, gave_up=self._handovers.gave_up(key, observed, now))
 
     def _addresses(self, subject: Subject, state: PollState) -> dict[str, Address]:

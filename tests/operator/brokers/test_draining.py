@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 from broker_goals import children, desired
 from hypothesis import given
 from hypothesis import strategies as st
@@ -179,6 +180,45 @@ def test_a_hand_over_that_nobody_takes_is_given_up_and_tried_again_later() -> No
     assert not handovers.gave_up(KEY, other, AGAIN_SECONDS + TAKE_OVER_SECONDS_MAX)
     handovers.forget(KEY)
     assert not handovers.gave_up(KEY, leading, AGAIN_SECONDS + TAKE_OVER_SECONDS_MAX)
+
+
+WEST = frozenset({"west"})
+LEADING = Observed(pods=(pod(0, "master"), pod(1, "standby")), cordoned=WEST)
+BETWEEN = replace(LEADING, pods=(pod(0, "fenced"), pod(1, "standby")))
+TAKEN_OVER = replace(LEADING, pods=(pod(0, "standby"), pod(1, "master")))
+
+
+@pytest.mark.parametrize("end", [TAKEN_OVER, replace(LEADING, cordoned=frozenset())])
+def test_a_hand_over_that_is_over_does_not_count_when_its_node_is_cordoned_again(
+    end: Observed,
+) -> None:
+    handovers = Handovers()
+    assert not handovers.gave_up(KEY, LEADING, 0)
+    handovers.rest(KEY, end)
+    # The same pod leads again, on a node that is to be emptied once more: it has its time.
+    again = TAKE_OVER_SECONDS_MAX + 5
+    assert not handovers.gave_up(KEY, LEADING, again)
+    assert not handovers.gave_up(KEY, BETWEEN, again + TAKE_OVER_SECONDS_MAX - 1)
+    assert handovers.gave_up(KEY, BETWEEN, again + TAKE_OVER_SECONDS_MAX)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        replace(LEADING, pods=(pod(0, "fenced"), pod(1, "recovering"))),
+        replace(LEADING, pods=(pod(0, "fenced"), pod(1, "", ready=False, report=None))),
+        replace(LEADING, pods=(pod(0, "master"), pod(1, "standby", able=False))),
+    ],
+)
+def test_a_standby_that_fails_at_the_journal_is_not_let_try_again_at_once(
+    moment: Observed,
+) -> None:
+    handovers = Handovers()
+    assert not handovers.gave_up(KEY, LEADING, 0)
+    handovers.rest(KEY, moment)
+    assert handovers.gave_up(KEY, LEADING, TAKE_OVER_SECONDS_MAX)
+    handovers.rest(KEY, moment)
+    assert handovers.gave_up(KEY, LEADING, AGAIN_SECONDS - 1)
 
 
 def test_who_was_fenced_for_a_hand_over_that_was_given_up_may_lead_again() -> None:

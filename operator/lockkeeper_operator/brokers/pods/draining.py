@@ -56,6 +56,6 @@ def master_stays(observed: Observed, desired: Desired) -> Wait | None:
 def _parted(observed: Observed, desired: Desired) -> tuple[list[Pod], list[Pod]]:
     """Return the pods that are to leave their nodes, and those that stay and may take over."""
     own = [pod for pod in observed.pods if pod.name in desired.pods and not pod.terminating]
-    going = [pod for pod in own if pod.disrupted or pod.node in observed.cordoned]
+    going = [pod for pod in own if observed.must_leave(pod)]
     staying = [pod for pod in own if pod not in going and pod.name not in desired.fenced]
     return going, staying

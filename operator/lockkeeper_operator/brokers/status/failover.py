@@ -32,8 +32,9 @@ def _cause(before: str, facts: Facts) -> str:
     if found.terminating:
         return f"{before} was stopped"
     if found.role == FENCED:
-        left = found.disrupted or found.node in facts.observed.cordoned
-        return f"{before} handed over: it must leave its node" if left else f"{before} was fenced"
+        if facts.observed.must_leave(found):
+            return f"{before} handed over: it must leave its node"
+        return f"{before} was fenced"
     if found.trouble:
         return f"{before}: {found.trouble}"
     if not found.ready:
