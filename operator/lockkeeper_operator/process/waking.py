@@ -41,6 +41,9 @@ class Wakes:
         self, caches: Caches, kind: str, before: Manifest | None, after: Manifest | None
     ) -> None:
         """Take note of an object that was *before* and is *after*; None where it is not there."""
+        if _is_another(before, after):
+            self.changed(caches, kind, before, None)
+            before = None
         present = after or before
         assert present is not None
         metadata = present["metadata"]
@@ -131,12 +134,24 @@ def asked_anew(queue: WorkQueue[Name]) -> Callable[[Manifest | None, Manifest | 
     """
 
     def changed(before: Manifest | None, after: Manifest | None) -> None:
-        was, now = before or {}, after or {}
-        if before is None or after is None or was.get("spec") != now.get("spec"):
-            metadata = (after or was)["metadata"]
-            queue.add((metadata["namespace"], metadata["name"]))
+        if _asked(before) != _asked(after):
+            present = after or before
+            assert present is not None
+            queue.add((present["metadata"]["namespace"], present["metadata"]["name"]))
 
     return changed
+
+
+def _asked(resource: Manifest | None) -> tuple[object, ...]:
+    """Return which object it is, and what it asks for; nothing for none."""
+    return () if resource is None else (resource["metadata"].get("uid"), resource.get("spec"))
+
+
+def _is_another(before: Manifest | None, after: Manifest | None) -> bool:
+    """Return whether *after* has the name of *before* alone, whose end went unseen."""
+    if before is None or after is None:
+        return False
+    return bool(before["metadata"].get("uid") != after["metadata"].get("uid"))
 
 
 def _standing_for(caches: Caches, target: Target) -> tuple[Name, ...]:
