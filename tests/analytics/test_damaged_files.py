@@ -1,5 +1,6 @@
 """A file of which a part was not read is not said to go: that part may be a message that waits."""
 
+import gzip
 import re
 
 import pytest
@@ -118,6 +119,26 @@ def test_a_torn_file_with_another_behind_it_is_an_error_with_its_place(
         rows_of(directory, table="files")
     with pytest.raises((AnalyticsError, JournalError), match=complaint):
         list(query.run("FROM garbage_report", {"path": str(directory)}))
+
+
+@pytest.mark.parametrize("foreign", [gzip.compress(bytes(9000)), b"not a journal", b"\0\1"])
+def test_a_last_file_that_is_none_of_a_journal_is_an_error(maker, foreign):
+    maker.path.write_bytes(foreign)
+    with pytest.raises(CorruptBatchError, match=r"db-2\.log: .*does not begin as one of a journal"):
+        rows_of(maker.directory)
+    left = rows_of(maker.directory, corrupt="skip")
+    maker.path.unlink()
+    assert left == rows_of(maker.directory)
+
+
+@pytest.mark.parametrize("size", [1, 4, len(CONTROL_START), CONTROL_SIZE, CONTROL_SIZE + 5])
+@pytest.mark.parametrize("prepared", [b"", bytes(9000)])
+def test_a_first_write_that_was_cut_off_is_no_error(maker, size, prepared):
+    written = maker.path.read_bytes()
+    maker.path.write_bytes(written[:size] + prepared)
+    left = rows_of(maker.directory)
+    maker.path.unlink()
+    assert left == rows_of(maker.directory)
 
 
 @pytest.mark.parametrize("tail_bytes", [10, 200, checked_files.TAIL_BYTES])

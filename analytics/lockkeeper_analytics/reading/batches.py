@@ -24,6 +24,7 @@ from lockkeeper_analytics.reading.storage import open_file
 CHUNK_BYTES = 4 * 1024 * 1024
 DAMAGE_BYTES_MAX = 64 * 1024 * 1024
 """How far behind a damaged batch sound ones are looked for."""
+FOREIGN = "the file does not begin as one of a journal does, and no batch is in it"
 
 
 class Chunk(NamedTuple):
@@ -120,10 +121,21 @@ def _behind_damage(file: BinaryIO, position: int, name: str, skip: bool) -> int 
     if scan.batches:
         return position
     if scan.problem is None or scan.resumes_at is None:
+        if position == 0 and not skip and _is_foreign(rest):
+            raise CorruptBatchError(name, position, FOREIGN)
         return None
     if not skip:
         raise CorruptBatchError(name, position, scan.problem.reason)
     return position + scan.resumes_at
+
+
+def _is_foreign(beginning: bytes) -> bool:
+    """Return whether a file is none of a journal, by its *beginning*.
+
+    A first write that was cut off has left a beginning of its control record, and zeros behind.
+    """
+    written = beginning[: len(CONTROL_START)].rstrip(b"\0")
+    return not (CONTROL_START.startswith(written) or _is_end(beginning, 0))
 
 
 def last_batches(path: str | Path, size_max: int, end: int | None = None) -> Chunk | None:
