@@ -40,8 +40,13 @@ class SparkRun(NamedTuple):
     logged: Logged
 
 
-def analyze(journals: list[Path], out: Path, master: str, *more: str) -> SparkRun:
-    """Have *journals* analysed on *master*; raises RuntimeError when that fails."""
+def analyze(
+    journals: list[Path], out: Path, master: str, *more: str, cores: int | None = None
+) -> SparkRun:
+    """Have *journals* analysed on *master*, with so many cores for all of it, by default every one.
+
+    Raises RuntimeError when that fails.
+    """
     with TemporaryDirectory(prefix="lockkeeper-bench-") as folder:
         events = Path(folder) / "events"
         events.mkdir()
@@ -49,11 +54,14 @@ def analyze(journals: list[Path], out: Path, master: str, *more: str) -> SparkRu
         named = [f"{each.name}={each}" for each in journals]
         command = [sys.executable, "-m", "lockkeeper_analytics", *named, "--out", str(out)]
         environment = {**os.environ, "SPARK_CONF_DIR": folder}
+        everything = sorted(os.sched_getaffinity(0))
         began = time.monotonic()
         with (Path(folder) / "output").open("w+b") as output:
             process = subprocess.Popen(
                 [*command, "--master", master, *more], env=environment, stdout=output, stderr=output
             )
+            # Before it has begun anything: what it begins inherits that.
+            os.sched_setaffinity(process.pid, everything[:cores])
             peaks, read = _watched(process)
             seconds = time.monotonic() - began
             if process.returncode:
@@ -113,4 +121,9 @@ def mebibytes(size: int) -> str:
 def markdown(heads: list[str], rows: list[list[str]]) -> str:
     """Return a table whose columns behind the first one are figures."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(map(table_line, lines))
+
+
+def table_line(cells: list[str]) -> str:
+    """Return one line of a table."""
+    return f"| {' | '.join(cells)} |"
