@@ -47,7 +47,6 @@ def table(session: SparkSession, name: str, *directories: str, **options: str) -
     """
     if name not in TABLES:
         raise OptionError(f"no table {name!r} (known: {', '.join(TABLE_NAMES)})")
-    register(session)
     now = datetime.now(UTC)
     asked = {
         each: moment(value, now) if each in ("since", "until") else value
@@ -55,6 +54,7 @@ def table(session: SparkSession, name: str, *directories: str, **options: str) -
     }
     if name in TOLD_TABLES:
         return read_table(session, name, directories, **asked)
+    register(session)
     reader = session.read.format(FORMAT).options(**{**asked, "table": name})
     return reader.load(",".join(directories))
 
@@ -71,7 +71,6 @@ def report(
     """Return the rows of the report *name*, narrowed as `lockkeeper analyze` narrows them."""
     if name not in REPORTS:
         raise OptionError(f"no report {name!r} (known: {', '.join(REPORT_NAMES)})")
-    register(session)
     now = datetime.now(UTC)
     bounds = {"since": moment(since, now), "until": moment(until, now)}
     path = ",".join(directories)

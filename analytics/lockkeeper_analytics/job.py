@@ -46,7 +46,7 @@ from lockkeeper_analytics.spark.session import (
     SMALL_BYTES,
     is_small,
     join_without_broadcasts,
-    start_session,
+    start_spark,
     suited,
 )
 from lockkeeper_analytics.tables.options import parse_options
@@ -183,7 +183,7 @@ def _spark(
     given: SparkSession | None, master: str, memory: str, scratch: Path, log: Path, size: int
 ) -> Iterator[SparkSession]:
     """Have a session that suits the work, of the Spark of the one *given*, or of one's own."""
-    spark = given or start_session(master, memory, scratch, log, size)
+    spark = given or start_spark(master, memory, scratch, log, size)
     try:
         yield suited(spark, size)
     finally:

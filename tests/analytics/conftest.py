@@ -61,7 +61,7 @@ def command(
 
     It takes the Spark of these tests for its own: another Java would take most of the time.
     """
-    monkeypatch.setattr(job, "start_session", lambda *_: spark)
+    monkeypatch.setattr(job, "start_spark", lambda *_: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
 
     def run(*arguments: object) -> tuple[int, str, str]:

@@ -31,9 +31,10 @@ from lockkeeper_analytics.narrowing import (
 )
 from lockkeeper_analytics.reading.beginnings import last_files
 from lockkeeper_analytics.reading.pins import text_of
-from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.spark.pinning import pinned
+from lockkeeper_analytics.spark.planned import planned
 from lockkeeper_analytics.spark.questions import Question
+from lockkeeper_analytics.tables.options import parse_options
 from lockkeeper_analytics.texts import REPORT
 
 AT_A_TIME = 3
@@ -136,8 +137,8 @@ def read_journals(
     pins = pinned(session, directories) if is_pinned else None
     if pins is not None:
         options["pinned"] = text_of(pins)
-    reader = session.read.format(FORMAT).options(**options, columns=",".join(RECORD_COLUMNS))
-    records = reader.load(",".join(directories))
+    asked = {**options, "columns": ",".join(RECORD_COLUMNS), "path": ",".join(directories)}
+    records = planned(session, parse_options(asked))
     return Source(records, there, directories, pins, {**options, **(bodies or {})})
 
 

@@ -12,7 +12,7 @@ from lockkeeper_analytics.facts.tables import Source, frames_of, listed
 from lockkeeper_analytics.narrowing import PRESENT, Narrowing, kept
 from lockkeeper_analytics.narrowing import TABLES as RULES
 from lockkeeper_analytics.reading.schema import COLUMNS, DEFAULT_COLUMNS
-from lockkeeper_analytics.spark.datasource import FORMAT
+from lockkeeper_analytics.spark.planned import planned
 from lockkeeper_analytics.tables.derived import columns_behind
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -35,11 +35,11 @@ def read_table(
     columns = columns_behind(name, asked.columns)
     register_functions(session)
     there = listed(session, directories, asked.skip_corrupt)
-    source = session.read.format(FORMAT).option("columns", ",".join((*columns, *_more(columns))))
     whole = {each: options[each] for each in ("until", "corrupt") if each in options}
     if name in PRESENT:
         whole.pop("until", None)
-    records = source.options(**whole).load(path)
+    whole |= {"path": path, "columns": ",".join((*columns, *_more(columns)))}
+    records = planned(session, parse_options(whole))
     absent = {
         each: F.lit(None).cast(COLUMNS[each].ddl)
         for each in DEFAULT_COLUMNS

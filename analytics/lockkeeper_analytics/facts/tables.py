@@ -15,7 +15,7 @@ from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.recorder import EVENT, STATISTICS
 from lockkeeper_analytics.reading.schema import BROKER
-from lockkeeper_analytics.spark.datasource import FORMAT
+from lockkeeper_analytics.spark.planned import planned
 from lockkeeper_analytics.tables import (
     TABLES,
     body_fields,
@@ -142,8 +142,9 @@ def frames_of(source: Source, cut: Set[str] = frozenset()) -> Frames:
 
 def _body_fields(source: Source) -> DataFrame:
     """Return the fields of bodies, for which journals are read once more: records have none."""
-    reader = source.records.sparkSession.read.format(FORMAT).options(**source.options)
-    fields = reader.option("table", body_fields.TABLE.name).load(",".join(source.directories))
+    path = ",".join(source.directories)
+    asked = {**source.options, "table": body_fields.TABLE.name, "path": path}
+    fields = planned(source.records.sparkSession, parse_options(asked))
     return kept_frame(fields.coalesce(1) if source.is_small else fields)
 
 

@@ -18,10 +18,8 @@ from lockkeeper_analytics.job import analyze
 from lockkeeper_analytics.pods.delivery import deliver
 from lockkeeper_analytics.pods.kept import kept_in
 from lockkeeper_analytics.pods.progress import Progress, Tasks, own_pod
-from lockkeeper_analytics.spark.session import register
 
 ERROR_EXIT = 1
-FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,8 +57,6 @@ def main(arguments: Sequence[str]) -> int:
         with Progress(own_pod(os.environ)) as progress:
             progress.tell("starting Spark")
             session = SparkSession.builder.getOrCreate()
-            session.conf.set(FILTER_PUSHDOWN, "true")
-            register(session)
             context = session.sparkContext
             progress.counted_by(lambda: _tasks(context))
             place = _analyze(asked, session, progress)

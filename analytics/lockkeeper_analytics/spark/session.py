@@ -1,4 +1,4 @@
-"""Start Spark on this machine: quiet, small, and with the `lockkeeper` format known."""
+"""Start Spark on this machine: quiet, small, and with the `lockkeeper` format known if asked."""
 
 import logging
 import os
@@ -79,8 +79,15 @@ their beginning: the demo's report (268 MB, two cores) took 339 s of processor t
 255 s with two."""
 
 
-def start_session(
-    master: str = "local[*]",
+def start_session(master: str = "local[*]", scratch: Path | None = None) -> SparkSession:
+    """Return a session that knows `spark.read.format("lockkeeper")`; see `start_spark`."""
+    session = start_spark(master, scratch=scratch)
+    register(session)
+    return session
+
+
+def start_spark(
+    master: str,
     memory: str = DRIVER_MEMORY,
     scratch: Path | None = None,
     log: Path | None = None,
@@ -106,11 +113,9 @@ def start_session(
     with sink.open("ab") as output:
         try:
             gateway: Any = launch_gateway(conf, {"stdout": output, "stderr": output})
-            session = SparkSession(SparkContext(gateway=gateway, conf=conf))
+            return SparkSession(SparkContext(gateway=gateway, conf=conf))
         except Exception as error:
             raise AnalyticsError(f"Spark did not start: {error}{_tail_of(log)}") from error
-    register(session)
-    return session
 
 
 def register(session: SparkSession) -> None:
