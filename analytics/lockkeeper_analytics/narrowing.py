@@ -64,6 +64,7 @@ class Kept:
 _CELL = f"told.{{}} IS NULL OR told.{{}} + told.seconds * INTERVAL '1' SECOND > {SINCE}"
 _IN_CELLS = Kept(since=_CELL.replace("{}", "time"))
 _AT = f"told.at >= {SINCE}"
+_HAPPENED = f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
 _LAST = f"coalesce(told.last_at, {SINCE}) >= {SINCE}"
 _ORIGIN = ("origin_kind", "origin")
 _WHOLE = Kept(None)
@@ -71,14 +72,11 @@ _STREAM = Kept((f"'{STREAM}'", "told.stream"))
 
 # A row of which nothing tells when it was stays: it is not known to be older.
 FACTS = {
-    "applied_operations": Kept(
-        None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
-    ),
-    "acknowledged": Kept(
-        None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
-    ),
+    "applied_operations": Kept(None, _HAPPENED),
+    "acknowledged": Kept(None, _HAPPENED),
     "counted": Kept(None, _AT),
     "message_lifetimes": Kept(None, f"coalesce(told.added_at, told.stored_at, {SINCE}) >= {SINCE}"),
+    "deaths": Kept(None, _HAPPENED),
     "moves": Kept(),
 }
 """The rows of facts that the reports of COUNTING count."""

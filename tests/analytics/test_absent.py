@@ -17,9 +17,10 @@ from lockkeeper_analytics.facts.absent import (
 TOLD_IN_TEXTS = ("statistics", "events", "stream_offsets", "declared_streams")
 STREAMS = ("stream_entries", "stream_texts", "stream_partitions", "group_places")
 BRIDGED = ("hops",)
+DEADLY = ("dead_letter_adds", "deaths")
 TRANSACTED = ("outcomes", "transaction_records", "transaction_files")
 PREPARED = ("prepares", "prepared_transactions", "prepared_removes")
-RARE = (*TOLD_IN_TEXTS, *STREAMS, *BRIDGED)
+RARE = (*TOLD_IN_TEXTS, *STREAMS, *BRIDGED, *DEADLY)
 """Those that no random journal of ordinary queues and topics has."""
 
 

@@ -32,7 +32,7 @@ def place(destination="ORDERS", kind="queue", directory="d"):
 def total(destination, enqueued, acknowledged, dead=0, redelivered=None):
     sums = {"enqueued": enqueued, "acknowledged": acknowledged, "dead_lettered": dead}
     rest = {"expired": None, "redelivered": redelivered, "never_written": None}
-    return {**place(destination), **sums, **rest}
+    return {**place(destination), **sums, **rest, "is_dead_letter_queue": destination == "DLQ"}
 
 
 def late(source, acknowledged, p99=9.0):

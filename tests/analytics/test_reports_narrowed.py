@@ -40,9 +40,10 @@ FACTS = (
     "uncounted",
     "latency_buckets",
     "message_lifetimes",
+    "deaths",
     "moves",
 )
-WHOLE_FACTS = ("connections", "statistics")
+WHOLE_FACTS = ("connections", "statistics", "dead_letter_queues")
 
 # Of the crash journal: file, bytes, live messages, and whether a clean-up removes it.
 GARBAGE = [

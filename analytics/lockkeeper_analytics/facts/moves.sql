@@ -11,8 +11,10 @@ WITH told AS (
     FROM uncounted WHERE kind IN ('add', 'remove') AND happened_at IS NOT NULL
     UNION ALL
     SELECT directory, origin_kind, origin, unix_seconds(happened_at), NULL, NULL, 1
-    FROM uncounted
-    WHERE kind = 'add' AND dead_letter_cause IS NOT NULL AND happened_at IS NOT NULL
+    FROM uncounted SEMI JOIN deaths
+        ON uncounted.directory = deaths.directory
+        AND uncounted.record_position = deaths.record_position
+    WHERE kind = 'add' AND happened_at IS NOT NULL
 )
 SELECT directory, destination_kind, destination, second,
     CAST(sum(enqueued) AS BIGINT) AS enqueued,

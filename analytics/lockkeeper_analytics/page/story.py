@@ -7,8 +7,7 @@ from datetime import datetime
 from lockkeeper_analytics.page.labels import Key, Tables, key_of
 from lockkeeper_analytics.reports.report import Row
 
-SHARED_DEAD_LETTER_QUEUE = "ActiveMQ.DLQ"
-NEEDED = ("inventory", "totals", "rates", "backlog", "dead_letters", "takeovers")
+NEEDED = ("inventory", "totals", "rates", "backlog", "takeovers")
 """The reports that the story is told from."""
 
 
@@ -67,11 +66,8 @@ def tell(tables: Tables) -> Story:
 
 
 def dead_letter_queues(tables: Tables) -> set[Key]:
-    """Return the destinations that dead letters went to."""
-    letters, totals = tables.get("dead_letters", []), tables.get("totals", [])
-    found = {(row["directory"], "queue", row["dead_letter_queue"]) for row in letters}
-    shared = (row for row in totals if row["destination"] == SHARED_DEAD_LETTER_QUEUE)
-    return found | set(map(key_of, shared))
+    """Return the destinations that `totals` says are dead letter queues."""
+    return {key_of(row) for row in tables.get("totals", []) if row["is_dead_letter_queue"]}
 
 
 def _balance(totals: list[Row], backlog: list[Row], dead: set[Key]) -> tuple[tuple[str, int], ...]:

@@ -7,16 +7,11 @@ WITH of_records AS (
         (unix_millis(max(written_after)) - unix_millis(min(written_after))) / 1000 AS seconds
     FROM records GROUP BY directory
 ),
-graves AS (SELECT DISTINCT directory, dead_letter_queue FROM dead_letters_report),
 sums AS (
-    SELECT totals.directory, sum(enqueued) - sum(coalesce(dead_lettered, 0)) AS sent,
-        sum(CASE WHEN dead_letter_queue IS NULL AND destination <> 'ActiveMQ.DLQ'
-            THEN acknowledged END) AS acknowledged,
+    SELECT directory, sum(enqueued) - sum(coalesce(dead_lettered, 0)) AS sent,
+        sum(CASE WHEN NOT is_dead_letter_queue THEN acknowledged END) AS acknowledged,
         sum(dead_lettered) AS dead_lettered
-    FROM totals_report totals LEFT JOIN graves
-        ON totals.directory = graves.directory AND destination_kind = 'queue'
-        AND destination = dead_letter_queue
-    GROUP BY totals.directory
+    FROM totals_report GROUP BY directory
 ),
 held AS (
     SELECT directory, count_if(NOT hidden) AS waiting

@@ -5,7 +5,7 @@ WITH dead AS (
             'ID:[^],}) ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || ']+', 'ID:…')
             AS cause,
         redeliveries, happened_at, shown_id, position
-    FROM applied_operations WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
+    FROM deaths
 )
 SELECT directory, origin_kind, origin, dead_letter_queue, cause,
     count(*) AS messages,

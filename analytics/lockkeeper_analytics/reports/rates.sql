@@ -1,14 +1,18 @@
 -- Records count where they happened. What a line of the statistics counts beyond the records in
 -- front of it, because they were never written, is spread evenly over the time it stands for.
 WITH moved AS (
-    SELECT directory, destination_kind, destination, kind, position, origin_kind, origin,
-        dead_letter_cause, shiftright(position, 32) AS file_id,
-        seconds,
+    SELECT directory, destination_kind, destination, kind, position,
+        shiftright(position, 32) AS file_id,
         timestamp_seconds(div(unix_seconds(happened_at), seconds) * seconds) AS time
     FROM (
         SELECT applied.*, (SELECT seconds FROM cells) AS seconds FROM applied_operations applied
     ) told
     WHERE kind IN ('add', 'remove') AND NOT is_of_streams(destination_kind, destination)
+),
+died AS (
+    SELECT directory, origin_kind, origin,
+        timestamp_seconds(div(unix_seconds(happened_at), seconds) * seconds) AS time
+    FROM (SELECT deaths.*, (SELECT seconds FROM cells) AS seconds FROM deaths) told
 ),
 -- A record is counted by the next line of the same run, if there is one. Lines of the same file are
 -- found by sorting each file, others by the first one of a later file.
@@ -87,9 +91,7 @@ every_count AS (
     FROM moved GROUP BY directory, destination_kind, destination, time
     UNION ALL
     SELECT directory, origin_kind, origin, time, 0, 0, count(*), 0
-    FROM moved
-    WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
-    GROUP BY directory, origin_kind, origin, time
+    FROM died GROUP BY directory, origin_kind, origin, time
     UNION ALL
     SELECT directory, destination_kind, destination, time,
         enqueued * share, dequeued * share, 0, redelivered * share

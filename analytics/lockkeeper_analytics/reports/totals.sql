@@ -54,15 +54,21 @@ moved AS (
         count_if(kind = 'add') AS enqueued, count_if(kind = 'remove') AS removed
     FROM uncounted GROUP BY ALL
 ),
+-- Of those that left with a cause nobody acknowledged any, but not all died: letters are moved, too.
 dead AS (
-    SELECT directory, origin_kind AS destination_kind, origin AS destination, count(*) AS lost
-    FROM uncounted WHERE kind = 'add' AND dead_letter_cause IS NOT NULL GROUP BY ALL
+    SELECT uncounted.directory, uncounted.origin_kind AS destination_kind,
+        uncounted.origin AS destination, count(*) AS lost, count(deaths.origin) AS died
+    FROM uncounted LEFT JOIN deaths
+        ON uncounted.directory = deaths.directory
+        AND uncounted.record_position = deaths.record_position
+    WHERE kind = 'add' AND uncounted.dead_letter_cause IS NOT NULL
+    GROUP BY uncounted.directory, uncounted.origin_kind, uncounted.origin
 ),
 by_records AS (
     SELECT directory, destination_kind, destination,
         coalesce(enqueued, 0) AS enqueued,
         greatest(coalesce(removed, 0) - coalesce(lost, 0), 0) AS acknowledged,
-        coalesce(lost, 0) AS dead_lettered
+        coalesce(died, 0) AS dead_lettered
     FROM moved FULL JOIN dead USING (directory, destination_kind, destination)
 ),
 by_acknowledgements AS (
@@ -87,14 +93,21 @@ every_count AS (
     UNION ALL
     SELECT directory, destination_kind, destination, enqueued, NULL, NULL, NULL, NULL, NULL
     FROM by_acknowledgements
+),
+sums AS (
+    SELECT directory, destination_kind, destination,
+        sum(enqueued) AS enqueued,
+        sum(acknowledged) AS acknowledged,
+        sum(dead_lettered) AS dead_lettered,
+        sum(expired) AS expired,
+        sum(redelivered) AS redelivered,
+        sum(never_written) AS never_written
+    FROM every_count
+    GROUP BY directory, destination_kind, destination
 )
-SELECT directory, destination_kind, destination,
-    sum(enqueued) AS enqueued,
-    sum(acknowledged) AS acknowledged,
-    sum(dead_lettered) AS dead_lettered,
-    sum(expired) AS expired,
-    sum(redelivered) AS redelivered,
-    sum(never_written) AS never_written
-FROM every_count
-GROUP BY directory, destination_kind, destination
-ORDER BY enqueued DESC, directory, destination_kind, destination
+SELECT sums.*, dead_letter_queues.destination IS NOT NULL AS is_dead_letter_queue
+FROM sums LEFT JOIN dead_letter_queues
+    ON sums.directory = dead_letter_queues.directory
+    AND sums.destination_kind = dead_letter_queues.destination_kind
+    AND sums.destination = dead_letter_queues.destination
+ORDER BY enqueued DESC, sums.directory, sums.destination_kind, sums.destination

@@ -1,0 +1,174 @@
+"""Dead letters that somebody moves, with their causes: they die no second time by that.
+
+Where they come to is no dead letter queue.
+"""
+
+import pytest
+from journal_maker import ORDERS, JournalMaker, message_id
+from journal_reports import asked
+
+from lockkeeper.message.destination import queue
+from lockkeeper_analytics.page.story import NEEDED, tell
+
+SHARED, DLQ = queue("ActiveMQ.DLQ"), queue("DLQ")
+OTHER, PARKED = queue("OTHER"), queue("PARKED")
+
+
+@pytest.fixture
+def maker(tmp_path):
+    return JournalMaker(tmp_path / "journal")
+
+
+def move(maker, number, at, source, target, cause="no stock", **fields):
+    """Let a message die, or move a letter as ActiveMQ's console does: the records are alike."""
+    properties = {"dlqDeliveryFailureCause": cause}
+    maker.add(number, at, target, properties=properties, original_destination=source, **fields)
+    return maker.remove(number, source).clock(at).flush()
+
+
+def sent_back(maker, grave):
+    """Of ten orders nine are taken; one dies, is sent back and taken. Twenty more wait."""
+    for number in range(1, 11):
+        maker.add(number, number)
+    maker.clock(10).flush()
+    for number in range(1, 10):
+        maker.remove(number)
+    maker.clock(20).flush()
+    move(maker, 10, 30, ORDERS, grave)
+    move(maker, 10, 40, grave, ORDERS).remove(10).clock(60).flush()
+    for number in range(11, 31):
+        maker.add(number, 100 + number)
+    return maker.clock(200).flush()
+
+
+def graves(directory):
+    """Return the dead letter queues of a journal, but for the shared one, which it always has."""
+    found = asked("FROM dead_letter_queues", directory)
+    return {row["destination"] for row in found} - {SHARED.name}
+
+
+def deaths(directory):
+    """Return where messages died and where they went, in the order of their deaths."""
+    found = asked("FROM deaths ORDER BY position", directory)
+    return [(row["origin"], row["destination"]) for row in found]
+
+
+@pytest.mark.parametrize("grave", [SHARED, DLQ])
+def test_a_letter_that_came_back_is_acknowledged_as_any_message(report, maker, grave):
+    sent_back(maker, grave)
+    tables = {name: report(name, maker.directory) for name in ("brokers", *NEEDED)}
+    totals = {row["destination"]: row for row in tables["totals"]}
+    assert {name: row["acknowledged"] for name, row in totals.items()} == {
+        "ORDERS": 10,
+        grave.name: 0,
+    }
+    assert {name: row["dead_lettered"] for name, row in totals.items()} == {
+        "ORDERS": 1,
+        grave.name: 0,
+    }
+    assert {name: row["is_dead_letter_queue"] for name, row in totals.items()} == {
+        "ORDERS": False,
+        grave.name: True,
+    }
+    (broker,) = tables["brokers"]
+    story = tell(tables)
+    assert (broker["acknowledged"], story.acknowledged) == (10, 10)
+    assert (broker["dead_lettered"], story.dead_lettered) == (1, 1)
+    # It is one more message that was sent, as one that comes back under a new id.
+    assert story.balance == (("acknowledged", 10), ("dead letters", 1), ("waiting", 20))
+    assert story.sent == sum(number for _, number in story.balance)
+
+
+@pytest.mark.parametrize("grave", [SHARED, DLQ])
+def test_nobody_is_told_to_send_it_back_from_where_it_belongs(report, maker, grave):
+    sent_back(maker, grave)
+    letters = report("dead_letters", maker.directory)
+    assert [(row["origin"], row["dead_letter_queue"], row["messages"]) for row in letters] == [
+        ("ORDERS", grave.name, 1)
+    ]
+    poison = report("poison", maker.directory)
+    assert [(row["origin"], row["dead_letter_queue"], row["retried"]) for row in poison] == [
+        ("ORDERS", grave.name, 1)
+    ]
+
+
+def test_while_it_waits_it_is_no_dead_letter(report, maker):
+    maker.add(1, 0).add(2, 1).clock(1).flush()
+    for number in (1, 2):
+        move(maker, number, 10 + number, ORDERS, DLQ, redelivery_counter=6)
+    move(maker, 1, 20, DLQ, ORDERS, redelivery_counter=1)
+    backlog = {row["destination"]: row for row in report("backlog", maker.directory)}
+    told = {name: (row["waiting"], row["dead_letters"]) for name, row in backlog.items()}
+    assert told == {"ORDERS": (1, 0), "DLQ": (1, 1)}
+    (marked,) = report("redeliveries", maker.directory)
+    assert (marked["destination"], marked["marked"], marked["highest"]) == ("ORDERS", 3, 6)
+
+
+def test_dead_letters_are_counted_in_time_where_messages_died(report, maker):
+    sent_back(maker, DLQ)
+    rates = report("rates", maker.directory)
+    assert {row["destination"]: row["dead_lettered"] for row in rates} == {"ORDERS": 1, "DLQ": 0}
+
+
+@pytest.mark.parametrize("grave", [SHARED, DLQ])
+def test_a_letter_whose_death_is_in_no_file_any_more_did_not_die_where_it_came_to(maker, grave):
+    maker.add(1, 0).add(2, 1).clock(1).flush()
+    move(maker, 1, 10, ORDERS, grave)
+    maker.roll().add(3, 15).clock(15).flush()
+    move(maker, 2, 20, ORDERS, grave)
+    move(maker, 1, 30, grave, ORDERS)
+    assert deaths(maker.directory) == [("ORDERS", grave.name)] * 2
+    (maker.directory / "db-1.log").unlink()
+    assert deaths(maker.directory) == [("ORDERS", grave.name)]
+    assert graves(maker.directory) == {grave.name} - {SHARED.name}
+
+
+def test_of_the_shared_queue_nobody_need_know_who_died_into_it(maker):
+    move(maker.add(2, 1), 1, 10, SHARED, ORDERS)
+    assert (deaths(maker.directory), graves(maker.directory)) == ([], set())
+
+
+def test_who_dies_again_of_the_same_cause_dies_again(maker):
+    maker.add(1, 0).clock(0).flush()
+    for round_ in range(3):
+        move(maker, 1, 10 + 20 * round_, ORDERS, DLQ)
+        move(maker, 1, 20 + 20 * round_, DLQ, ORDERS)
+    assert deaths(maker.directory) == [("ORDERS", "DLQ")] * 3
+    assert graves(maker.directory) == {"DLQ"}
+
+
+def test_who_moves_letters_to_one_side_and_back_lets_none_die(maker):
+    maker.add(1, 0).clock(0).flush()
+    move(maker, 1, 10, ORDERS, DLQ)
+    move(maker, 1, 20, DLQ, PARKED)
+    move(maker, 1, 30, PARKED, ORDERS)
+    assert deaths(maker.directory) == [("ORDERS", "DLQ")]
+    assert graves(maker.directory) == {"DLQ"}
+
+
+def test_a_letter_that_dies_in_its_dead_letter_queue_lies_in_the_next_one(maker):
+    maker.add(1, 0).clock(0).flush()
+    move(maker, 1, 10, ORDERS, DLQ)
+    move(maker, 1, 20, DLQ, queue("DLQ.DLQ"), "nobody repairs it")
+    assert deaths(maker.directory) == [("ORDERS", "DLQ"), ("DLQ", "DLQ.DLQ")]
+    assert graves(maker.directory) == {"DLQ", "DLQ.DLQ"}
+
+
+def test_a_queue_that_others_send_to_may_have_letters_as_well(report, maker):
+    for number in range(1, 5):
+        maker.add(number, number, OTHER)
+    move(maker.add(5, 5), 5, 10, ORDERS, OTHER)
+    assert (deaths(maker.directory), graves(maker.directory)) == ([("ORDERS", "OTHER")], set())
+    (letter,) = report("dead_letters", maker.directory)
+    assert (letter["dead_letter_queue"], letter["example"]) == ("OTHER", message_id(5))
+
+
+def test_each_directory_has_its_own_dead_letter_queues(maker, tmp_path):
+    move(maker.add(1, 0), 1, 10, ORDERS, DLQ)
+    second = JournalMaker(tmp_path / "second").add(1, 0, DLQ).flush()
+    found = asked(
+        "FROM dead_letter_queues WHERE destination = 'DLQ'", maker.directory, second.directory
+    )
+    assert [(row["directory"], row["destination_kind"]) for row in found] == [
+        (str(maker.directory), "queue")
+    ]
