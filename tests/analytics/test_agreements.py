@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from journal_lived import OUTAGE, lived, moment
-from journal_reports import NOW, reports_of
+from journal_maker import ORDERS, START, JournalMaker
+from journal_reports import NOW, asked, reports_of
 
+from lockkeeper.message.destination import queue
 from lockkeeper_analytics.agreements.breaches import told, verdicts_of
 from lockkeeper_analytics.agreements.rules import parse_rule, parse_rules
 from lockkeeper_analytics.agreements.rules import reports_of as needed
@@ -179,6 +181,44 @@ def test_the_histograms_count_where_records_hold_too_little(tmp_path):
     told_by_both = [cell(0, 9000.0, "statistics"), {**cell(0, 1.0), "acknowledged": 3}]
     assert breaches(tmp_path, *told_by_both, rule="p99 > 5s") == [(0, 10, 9000.0)]
     assert breaches(tmp_path, cell(0, 9000.0, "statistics"), cell(0, 1.0), rule="p99 > 5s") == []
+
+
+DAY = 86_400_000
+GRAVE = queue("ActiveMQ.DLQ.Queue.ORDERS")
+CAUSE = {"dlqDeliveryFailureCause": "no stock"}
+
+
+def broken(folder, directory, rule, **options):
+    """Return which destinations break *rule* in a run with *options*."""
+    for name in needed([parse_rule(rule)]):
+        rows = asked(f"FROM {name}_report", directory, **options)
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    return {each.destination for each in judged(folder, rule).breaches}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"since": str(START + 2 * DAY)}, {"destination": "ActiveMQ.DLQ.>"}]
+)
+@pytest.mark.parametrize("rule", ["lag > 1h", "backlog > 0"])
+def test_a_narrowed_run_knows_dead_letter_queues_by_what_died_before(tmp_path, rule, options):
+    maker = JournalMaker(tmp_path / "journal").add(1, 0).clock(0).flush()
+    maker.add(1, 10, GRAVE, properties=CAUSE, original_destination=ORDERS)
+    maker.remove(1).clock(10).flush()
+    maker.add(2, 3 * DAY).clock(3 * DAY).flush().remove(2).clock(3 * DAY + 100).flush()
+    assert broken(tmp_path, maker.directory, rule, **options) == set()
+    assert broken(tmp_path, maker.directory, f">: {rule}", **options) == {GRAVE.name}
+
+
+@pytest.mark.parametrize("rule", ["lag > 10s", "backlog > 5"])
+def test_a_letter_that_came_back_exempts_its_queue_from_no_rule(tmp_path, rule):
+    maker = JournalMaker(tmp_path / "journal")
+    for number in range(1, 11):
+        maker.add(number, number)
+    maker.clock(10).flush()
+    maker.add(1, 20, GRAVE, properties=CAUSE, original_destination=ORDERS).remove(1)
+    maker.add(1, 30, properties=CAUSE, original_destination=GRAVE).remove(1, GRAVE)
+    maker.clock(30).flush().add(99, 60_000, queue("OTHER")).clock(60_000).flush()
+    assert broken(tmp_path, maker.directory, rule) == {"ORDERS"}
 
 
 def test_the_page_has_the_rules_and_who_broke_them(files):

@@ -37,7 +37,8 @@ FROM (
 WHERE source = CASE WHEN recorded > 0 AND recorded >= {TRUSTED_SHARE} * coalesce(counted, 0)
     THEN 'records' ELSE 'statistics' END"""
 _WAITING = f"""
-SELECT {_KEY}, time, seconds, coalesce({{column}}, 0) AS value FROM {{backlog_over_time}}"""
+SELECT {_KEY}, time, seconds, coalesce({{column}}, 0) AS value, is_dead_letter_queue
+FROM {{backlog_over_time}}"""
 _DEAD = """
 SELECT directory, destination_kind, destination, CAST(NULL AS VARCHAR) AS subscription, time,
     seconds, {column} AS value FROM {rates}"""
@@ -49,8 +50,6 @@ _CELLS = {
 }
 _SHARE = "dead_lettered / nullif(greatest(dequeued, dead_lettered), 0)"
 _RATE = "dead_lettered / seconds"
-_NO_LETTERS = """destination <> 'ActiveMQ.DLQ' AND (directory, destination) NOT IN (
-    SELECT (directory, dead_letter_queue) FROM {dead_letters})"""
 _BREACHES = """
 WITH cells AS ({cells}),
 judged AS (
@@ -126,7 +125,7 @@ def _verdict(rule: Rule, reports: Path, connection: duckdb.DuckDBPyConnection) -
 
 
 def _question(rule: Rule, reports: Path) -> str:
-    names = ("latency_over_time", "backlog_over_time", "rates", "dead_letters")
+    names = ("latency_over_time", "backlog_over_time", "rates")
     # DuckDB reads patterns of paths, where a sign in brackets is that sign.
     folder = _GLOB_SIGNS.sub(r"[\g<0>]", str(reports))
     files = {name: f"read_parquet({quoted(f'{folder}/{name}.parquet')})" for name in names}
@@ -136,7 +135,7 @@ def _question(rule: Rule, reports: Path) -> str:
         pattern = quoted(Narrowing(rule.destinations).url_pattern)
         where = f"regexp_like(destination_kind || '://' || destination, {pattern})"
     elif text == _WAITING:
-        where = _NO_LETTERS.format(**files)
+        where = "NOT is_dead_letter_queue"
     return _BREACHES.format(
         cells=text.format(column=column, **files),
         key=_KEY,

@@ -34,8 +34,8 @@ EXAMPLES = {
 REPORTS = {
     "p50": ("latency_over_time",),
     "p99": ("latency_over_time",),
-    "lag": ("backlog_over_time", "dead_letters"),
-    "backlog": ("backlog_over_time", "dead_letters"),
+    "lag": ("backlog_over_time",),
+    "backlog": ("backlog_over_time",),
     "dead-letter-rate": ("rates",),
 }
 """The reports that tell each measure."""

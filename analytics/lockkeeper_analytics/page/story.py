@@ -9,6 +9,8 @@ from lockkeeper_analytics.reports.report import Row
 
 NEEDED = ("inventory", "totals", "rates", "backlog", "takeovers")
 """The reports that the story is told from."""
+_TELLING = ("totals", "backlog_over_time")
+"""Those that tell dead letter queues from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,9 @@ def tell(tables: Tables) -> Story:
 
 
 def dead_letter_queues(tables: Tables) -> set[Key]:
-    """Return the destinations that `totals` says are dead letter queues."""
-    return {key_of(row) for row in tables.get("totals", []) if row["is_dead_letter_queue"]}
+    """Return the dead letter queues among the destinations that the reports tell of."""
+    told = (row for name in _TELLING for row in tables.get(name, []))
+    return {key_of(row) for row in told if row["is_dead_letter_queue"]}
 
 
 def _balance(totals: list[Row], backlog: list[Row], dead: set[Key]) -> tuple[tuple[str, int], ...]:

@@ -53,9 +53,14 @@ summed AS (
         coalesce(sum(messages), 0) AS waiting, min(oldest) AS oldest, max(depth) AS depth
     FROM every_cell GROUP BY directory, destination_kind, destination, subscription, begins
 )
-SELECT directory, destination_kind, destination, subscription, timestamp_seconds(begins) AS time,
-    seconds, waiting,
+SELECT told.directory, told.destination_kind, told.destination, subscription,
+    timestamp_seconds(begins) AS time, seconds, waiting,
     (begins + seconds) * 1000 - unix_millis(oldest) AS oldest_ms,
-    depth
+    depth,
+    dead_letter_queues.destination IS NOT NULL AS is_dead_letter_queue
 FROM (SELECT summed.*, (SELECT seconds FROM cells) AS seconds FROM summed) told
-ORDER BY directory, destination_kind, destination, subscription, time
+LEFT JOIN dead_letter_queues
+    ON told.directory = dead_letter_queues.directory
+    AND told.destination_kind = dead_letter_queues.destination_kind
+    AND told.destination = dead_letter_queues.destination
+ORDER BY told.directory, told.destination_kind, told.destination, subscription, time
