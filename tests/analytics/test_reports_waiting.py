@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from journal_maker import JournalMaker, moment, rows_of, transaction
+from journal_maker import START, JournalMaker, moment, rows_of, transaction
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
@@ -40,6 +40,22 @@ def test_the_backlog_is_told_for_the_end_of_each_cell(report, maker):
     assert [row["depth"] for row in orders] == [None, None, None, 5]
     other = [row["waiting"] for row in found if row["destination"] == "OTHER"]
     assert other == [1, 0, 0, 0]
+
+
+def test_what_waits_waits_until_the_journal_ends(report, maker):
+    maker.line("event", 0, event="start", broker="b", brokerId="ID:b", replica="b-0", epoch=1)
+    for number in range(1, 21):
+        maker.add(number, number)
+    maker.clock(100).flush().statistics(10_000, enqueued=20, depth=20, consumers=1).flush()
+    maker.statistics(60_000, enqueued=20, depth=20, consumers=0).flush()
+    maker.line("event", 10_800_000, event="stop", broker="b", replica="b-0").flush()
+    found = report("backlog_over_time", maker.directory)
+    assert {row["seconds"] for row in found} == {60}
+    begin = -(START % 60_000)
+    assert [(row["time"], row["waiting"], row["oldest_ms"]) for row in found] == [
+        (moment(begin + 60_000 * cell), 20, begin + 60_000 * (cell + 1) - 1) for cell in range(181)
+    ]
+    assert {row["depth"] for row in found} == {20, None}
 
 
 def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not(report, maker):

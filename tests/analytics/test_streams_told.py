@@ -179,6 +179,19 @@ def test_lag_over_time_is_what_the_broker_said_then(told):
     assert any(len(set(each.values())) > 1 for each in told.lags.values())
 
 
+def test_a_group_that_stands_still_is_behind_until_the_journal_ends(tmp_path):
+    bench = DiskBench(tmp_path)
+    told = Streams(tmp_path, bench, bench.connect())
+    told.send("orders", 0, draft(0), draft(1))
+    told.commit("billing", ("orders", 0, 1))
+    told.step(3600)
+    told.step()
+    rows = asked("FROM lag_over_time_report", tmp_path)
+    assert {row["waiting"] for row in rows} == {1}
+    cell = 1000 * rows[-1]["seconds"]
+    assert milliseconds(rows[-1]["time"]) == bench.now // cell * cell
+
+
 def test_partitions_are_those_of_the_broker(told):
     records = kept(told)
     counts = Counter(place[:2] for place in records)

@@ -3,6 +3,8 @@ WITH moments AS (
     SELECT happened_at AS moment FROM applied_operations
     UNION ALL
     SELECT statistics.at FROM statistics
+    UNION ALL
+    SELECT end_at FROM ends
 ),
 span AS (
     SELECT coalesce(unix_millis(max(moment)) - unix_millis(min(moment)), 0) / 1000 AS length

@@ -1,21 +1,14 @@
 -- What waited at the end of each cell of time, from the first message on to the last moment that the
--- directory tells of: messages in the journal, for a topic those of each durable subscription. `oldest_ms` is how long the first of them had
--- been there. `depth` is what the last line of statistics in the cell says of a queue: it counts
--- what is never written, too.
-WITH last_moment AS (
-    SELECT directory, max(happened_at) AS moment FROM applied_operations GROUP BY directory
-),
-last_cell AS (
-    SELECT directory, seconds, div(unix_seconds(moment), seconds) * seconds AS last
-    FROM (SELECT last_moment.*, (SELECT seconds FROM cells) AS seconds FROM last_moment) told
-),
-stays AS (
+-- directory tells of: messages in the journal, for a topic those of each durable subscription.
+-- `oldest_ms` is how long the first of them had been there. `depth` is what the last line of
+-- statistics in the cell says of a queue: it counts what is never written, too.
+WITH stays AS (
     SELECT directory, destination_kind, destination, subscription, seconds, last, stored_at,
         div(unix_seconds(coalesce(added_at, stored_at)), seconds) * seconds AS begun,
         coalesce(CASE WHEN ended IS NOT NULL
             THEN div(unix_seconds(coalesce(ended_at, added_at)), seconds) * seconds END,
             last + seconds) AS gone
-    FROM message_lifetimes JOIN last_cell USING (directory)
+    FROM message_lifetimes JOIN last_cells USING (directory)
     WHERE NOT is_of_streams(destination_kind, destination)
 ),
 alike AS (

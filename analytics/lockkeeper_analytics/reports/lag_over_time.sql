@@ -1,19 +1,12 @@
 -- What each group had not consumed of a stream at the end of each cell of time, in all partitions:
 -- from the first text that tells of the group on. `oldest_ms` is how long the first message of
 -- these had been there, null where no record has it any more.
-WITH last_moment AS (
-    SELECT directory, max(happened_at) AS moment FROM applied_operations GROUP BY directory
-),
-last_cell AS (
-    SELECT directory, seconds, div(unix_seconds(moment), seconds) * seconds AS last
-    FROM (SELECT last_moment.*, (SELECT seconds FROM cells) AS seconds FROM last_moment) told
-),
-held AS (
+WITH held AS (
     SELECT directory, consumer_group, stream, partition, next_offset, seconds,
         div(unix_seconds(written_at), seconds) * seconds AS begun,
         CASE WHEN until_at IS NULL THEN last + seconds
             ELSE div(unix_seconds(until_at), seconds) * seconds END AS gone
-    FROM group_places JOIN last_cell USING (directory)
+    FROM group_places JOIN last_cells USING (directory)
 ),
 reading AS (
     SELECT directory, consumer_group, stream, partition, next_offset,
@@ -23,7 +16,7 @@ reading AS (
 came AS (
     SELECT directory, stream, partition, seconds, last, base, entry, dropped_at, is_there,
         div(unix_seconds(stored_at), seconds) * seconds AS begun
-    FROM stream_entries JOIN last_cell USING (directory)
+    FROM stream_entries JOIN last_cells USING (directory)
 ),
 grown AS (
     SELECT directory, stream, partition, seconds, last, begun, max(entry) + 1 AS end_offset
