@@ -99,6 +99,56 @@ def test_a_mask_hides_a_field_and_all_below_it():
     }
 
 
+def hidden_from(body, mask):
+    """Return the places that *mask* leaves of a body of JSON, but for the body itself."""
+    return fields_of(json.dumps(body), mask)[1].keys() - {"$"}
+
+
+@pytest.mark.parametrize("mask", ["$.cards[*].iban", "$.cards[*].i?an", "$.CARDS[*].*", "*].iban"])
+def test_a_mask_may_be_a_place_in_an_array_as_it_is_shown(mask):
+    body = {"cards": [{"iban": "DE02"}]}
+    assert hidden_from(body, mask) == {"$.cards", "$.cards[*]", "$.cards[*].***"}
+
+
+def test_a_mask_hides_the_items_of_an_array_with_all_below_them():
+    assert hidden_from([{"pin": 1}], "$[*].pin") == {"$[*]", "$[*].***"}
+    assert hidden_from([{"pin": 1}], "$[*]") == {"$.***"}
+    assert hidden_from({"pins": [1, [2]], "n": 1}, "$.pins[*]") == {"$.pins", "$.pins.***", "$.n"}
+    assert hidden_from({"pins": [[2]]}, "$.pins[*][*]") == {"$.pins", "$.pins[*]", "$.pins[*].***"}
+
+
+def test_brackets_in_a_mask_are_those_of_a_place():
+    assert hidden_from({"a": 1, "b": 2}, "$.[ab]") == {"$.a", "$.b"}
+    assert hidden_from({"[ab]": 1, "!": {"]": 2}}, "$.[ab]") == {"$.***", "$.*", "$.*.*"}
+
+
+@pytest.mark.parametrize("name", ["größe", "x" * 41, "a b", "4711"])
+def test_a_mask_is_about_names_that_are_not_shown_and_all_below_them(name):
+    body = {name: {"pin": 1, "deep": {"pin": 2}}}
+    assert hidden_from(body, f"$.{name}.*") == {"$.*", "$.*.***"}
+    assert hidden_from(body, f"$.{name.title()}.deep.pin") == {
+        "$.*", "$.*.pin", "$.*.deep", "$.*.deep.***",
+    }  # fmt: skip
+
+
+def test_a_mask_is_about_the_names_in_a_table():
+    table = {f"name{number}": {"pin": 1} for number in range(65)}
+    assert hidden_from(table, "$.name7.pin") == {"$.*", "$.*.pin", "$.*.***"}
+
+
+def test_a_mask_is_about_elements_that_are_not_shown():
+    text = "<a><größe pin='1'><pin>2</pin></größe></a>"
+    assert fields_of(text, "/a/größe/pin")[1].keys() == {"/a", "/a/*", "/a/*/@pin", "/a/*/***"}
+    assert fields_of(text, "/a/größe/@pin")[1].keys() == {"/a", "/a/*", "/a/*/@***", "/a/*/pin"}
+
+
+def test_names_as_long_as_a_body_take_no_longer():
+    body = {"x" * 400_000: {f"n{number}": 1 for number in range(60)}}
+    assert hidden_from(body, "*.n7") == {
+        "$.*", "$.*.***", *(f"$.*.n{number}" for number in range(60) if number != 7),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

@@ -6,8 +6,16 @@ What single objects hold is told by a schema elsewhere: of them only the fingerp
 from io import BytesIO
 from typing import Any
 
-from lockkeeper_analytics.shapes.fields import DEPTH_MAX, HIDDEN, Fields, shown_name
-from lockkeeper_analytics.shapes.json_shape import ROOT
+from lockkeeper_analytics.shapes.fields import (
+    ANY,
+    DEPTH_MAX,
+    HIDDEN,
+    ITEMS,
+    Fields,
+    Place,
+    shown_name,
+)
+from lockkeeper_analytics.shapes.json_shape import AT_ROOT, ROOT
 
 CONTAINER = b"Obj\x01"
 """Avro 1.12, "Object Container Files"."""
@@ -30,7 +38,7 @@ def add_avro(fields: Fields, octets: bytes) -> None:
         schema = fastavro.reader(BytesIO(octets)).writer_schema
     except Exception as error:  # fastavro raises whatever happens to it with damaged octets
         raise NoAvroError(str(error)) from error
-    _add(fields, schema, ROOT, 0)
+    _add(fields, schema, AT_ROOT, 0)
 
 
 def add_single_object(fields: Fields, octets: bytes) -> None:
@@ -39,7 +47,7 @@ def add_single_object(fields: Fields, octets: bytes) -> None:
     fields.add(ROOT, f"schema {fingerprint:016x}")
 
 
-def _add(fields: Fields, schema: Any, place: str, depth: int) -> None:
+def _add(fields: Fields, schema: Any, place: Place, depth: int) -> None:
     if isinstance(schema, list):
         for each in schema:
             _add(fields, each, place, depth)
@@ -50,19 +58,19 @@ def _add(fields: Fields, schema: Any, place: str, depth: int) -> None:
         return
     logical = "" if isinstance(schema, str) else schema.get("logicalType", "")
     told = f"{kind} ({logical})" if logical else kind
-    if not fields.add(place, told) or depth >= DEPTH_MAX or isinstance(schema, str):
+    if not fields.add(place.shown, told) or depth >= DEPTH_MAX or isinstance(schema, str):
         return
     if kind == "record":
         for each in schema["fields"]:
-            _add_field(fields, each, place, depth)
+            below = place.below(f".{shown_name(each['name'])}", f".{each['name']}")
+            _add_below(fields, each["type"], place, below, depth)
     elif kind in ("array", "map"):
-        below = f"{place}[*]" if kind == "array" else f"{place}.*"
-        _add(fields, schema["items" if kind == "array" else "values"], below, depth + 1)
+        below = place.below(ITEMS if kind == "array" else f".{ANY}")
+        _add_below(fields, schema["items" if kind == "array" else "values"], place, below, depth)
 
 
-def _add_field(fields: Fields, field: Any, place: str, depth: int) -> None:
-    name = f"{place}.{field['name']}"
-    if fields.is_hidden(name):
-        fields.add(f"{place}.{HIDDEN}", "hidden")
+def _add_below(fields: Fields, schema: Any, place: Place, below: Place, depth: int) -> None:
+    if fields.is_hidden(below):
+        fields.add(f"{place.shown}.{HIDDEN}", "hidden")
     else:
-        _add(fields, field["type"], f"{place}.{shown_name(field['name'])}", depth + 1)
+        _add(fields, schema, below, depth + 1)

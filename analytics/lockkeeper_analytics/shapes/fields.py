@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 FIELDS_MAX = 500
 """So many fields of one body are told."""
@@ -11,8 +12,13 @@ NAMES_MAX = 64
 DEPTH_MAX = 32
 ANY = "*"
 """Stands for names that may be values: an object is used as a table."""
+ITEMS = "[*]"
+"""Stands for the items of an array, as in JSONPaths."""
 HIDDEN = "***"
 """Stands for names that a mask hides, with all that is below."""
+REAL_MAX = 1024
+"""Below a place that is longer, masks are about the names that are shown: those there are may be as
+long as a body."""
 
 _NAME = re.compile(r"[A-Za-z_@#$:][A-Za-z0-9_@#$:-]{0,39}")
 _FORMATS = (
@@ -32,6 +38,18 @@ _LONG = 64
 """A text that is longer has no format that is known here."""
 
 
+class Place(NamedTuple):
+    """Where a field is: by the names that are *shown*, and by the *real* ones."""
+
+    shown: str
+    real: str
+
+    def below(self, shown: str, real: str | None = None) -> "Place":
+        """Return a place in this one, with what leads there, which may have a name of its own."""
+        above = self.real if len(self.real) <= REAL_MAX else self.shown
+        return Place(self.shown + shown, above + (shown if real is None else real))
+
+
 class Fields:
     """The places of a body's fields, each with its types; names that *masks* match are hidden.
 
@@ -41,7 +59,8 @@ class Fields:
 
     def __init__(self, masks: Sequence[str] = ()) -> None:
         self.types: dict[str, set[str]] = {}
-        self._masks = [mask.lower() for mask in masks]
+        # A bracket would begin a set of characters; places have some, see ITEMS.
+        self._masks = [mask.lower().replace("[", "[[]") for mask in masks]
 
     def add(self, place: str, kind: str) -> bool:
         """Note a field, and tell whether there is room for what is below it."""
@@ -50,9 +69,9 @@ class Fields:
         self.types.setdefault(place, set()).add(kind)
         return True
 
-    def is_hidden(self, place: str) -> bool:
-        """Tell whether a mask hides the field at *place*."""
-        return any(fnmatchcase(place.lower(), mask) for mask in self._masks)
+    def is_hidden(self, place: Place) -> bool:
+        """Tell whether a mask hides the field at *place*, by the name there is or the one shown."""
+        return any(fnmatchcase(name.lower(), mask) for mask in self._masks for name in set(place))
 
 
 def shown_name(name: str) -> str:

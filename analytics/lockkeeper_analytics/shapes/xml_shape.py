@@ -6,6 +6,7 @@ from lockkeeper_analytics.shapes.fields import (
     DEPTH_MAX,
     HIDDEN,
     Fields,
+    Place,
     shown_name,
     written_type,
 )
@@ -46,20 +47,21 @@ class _Reader:
         if self._unseen or len(self._open) >= DEPTH_MAX:
             self._unseen += 1
             return
-        above = self._open[-1].place if self._open else ""
+        above = self._open[-1].place if self._open else Place("", "")
         if self._open:
             self._open[-1].has_elements = True
-        place = f"{above}/{shown_name(name)}"
-        if self._fields.is_hidden(f"{above}/{name}"):
-            self._fields.add(f"{above}/{HIDDEN}", "hidden")
+        place = above.below(f"/{shown_name(name)}", f"/{name}")
+        if self._fields.is_hidden(place):
+            self._fields.add(f"{above.shown}/{HIDDEN}", "hidden")
             self._unseen += 1
             return
         self._open.append(_Element(place))
         for each, value in attributes.items():
-            if self._fields.is_hidden(f"{place}/@{each}"):
-                self._fields.add(f"{place}/@{HIDDEN}", "hidden")
+            below = place.below(f"/@{shown_name(each)}", f"/@{each}")
+            if self._fields.is_hidden(below):
+                self._fields.add(f"{place.shown}/@{HIDDEN}", "hidden")
             else:
-                self._fields.add(f"{place}/@{shown_name(each)}", written_type(value))
+                self._fields.add(below.shown, written_type(value))
 
     def text(self, text: str) -> None:
         if not self._unseen and self._open:
@@ -71,13 +73,13 @@ class _Reader:
             return
         done = self._open.pop()
         is_value = done.text or not done.has_elements
-        self._fields.add(done.place, written_type(done.text) if is_value else "element")
+        self._fields.add(done.place.shown, written_type(done.text) if is_value else "element")
 
 
 class _Element:
     """An element that has begun and not ended."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: Place) -> None:
         self.place = place
         self.text = ""
         self.has_elements = False
