@@ -112,6 +112,24 @@ def test_a_message_that_dies_in_several_queues_is_poison_in_each(report, maker):
     ]
 
 
+@pytest.mark.parametrize(
+    ("grave", "cause"),
+    [(DLQ, "other cannot"), (DLQ, "orders cannot"), (queue("DLQ.OTHER"), "other cannot")],
+)
+def test_a_letter_that_was_moved_on_and_dies_there_is_poison_there_too(report, maker, grave, cause):
+    steps = [(ORDERS, DLQ, "orders cannot"), (DLQ, OTHER, "orders cannot"), (OTHER, grave, cause)]
+    maker.add(1, 0).clock(0).flush()
+    for number, (source, target, why) in enumerate(steps, 1):
+        properties = {"dlqDeliveryFailureCause": why}
+        maker.add(1, 10 * number, target, properties=properties, original_destination=source)
+        maker.remove(1, source).clock(10 * number).flush()
+    found = report("poison", maker.directory)
+    assert sorted(
+        (row["origin"], row["dead_letter_queue"], row["dead_lettered"], row["cause"])
+        for row in found
+    ) == [("ORDERS", "DLQ", 1, "orders cannot"), ("OTHER", grave.name, 1, cause)]
+
+
 def test_a_group_with_most_of_the_messages_is_hot(report, maker):
     for number in range(1, 161):
         maker.add(number, number, group_id="big" if number <= 120 else f"g{number % 4}")

@@ -2,30 +2,13 @@
 -- of a message, where it was meant for and where it went: it may die in several queues.
 -- `dead_lettered` counts how often it died there, `retried` how often it came back afterwards to
 -- where it was meant for under its old id, as ActiveMQ's console sends it. The worst 1,000 are told.
-WITH moved AS (
-    SELECT directory, shown_id, position, origin_kind, origin, destination_kind, destination,
-        origin_kind || '://' || origin AS source,
-        destination_kind || '://' || destination AS target
-    FROM applied_operations
+WITH failed AS (
+    SELECT directory, shown_id, origin_kind AS from_kind, origin AS from_name,
+        destination_kind AS grave_kind, destination AS grave_name, min(position) AS since
+    FROM deaths
     -- Both brokers say so in the cause of a message whose time was over.
-    WHERE kind = 'add' AND NOT contains(lower(dead_letter_cause), 'expired')
-),
--- Of two places, the first move tells which is the grave: the way back keeps the cause, too.
-pairs AS (
-    SELECT directory, shown_id, min(position) AS since,
-        min_by(origin_kind, position) AS from_kind,
-        min_by(origin, position) AS from_name,
-        min_by(destination_kind, position) AS grave_kind,
-        min_by(destination, position) AS grave_name
-    FROM moved
-    GROUP BY directory, shown_id, least(source, target), greatest(source, target)
-),
--- What somebody moves on from the first grave dies no second death.
-failed AS (
-    SELECT pairs.* FROM pairs ANTI JOIN pairs earlier
-        ON pairs.directory = earlier.directory AND pairs.shown_id = earlier.shown_id
-        AND pairs.from_kind = earlier.grave_kind AND pairs.from_name = earlier.grave_name
-        AND pairs.since > earlier.since
+    WHERE NOT contains(lower(dead_letter_cause), 'expired')
+    GROUP BY directory, shown_id, origin_kind, origin, destination_kind, destination
 ),
 came AS (
     SELECT applied.directory, applied.shown_id, from_kind, from_name, grave_kind, grave_name,
