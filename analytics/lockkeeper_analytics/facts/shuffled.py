@@ -35,10 +35,9 @@ def read_table(
     columns = columns_behind(name, asked.columns)
     register_functions(session)
     there = listed(session, directories, asked.skip_corrupt)
-    whole = {each: options[each] for each in ("until", "corrupt") if each in options}
-    if name in PRESENT:
-        whole.pop("until", None)
-    whole |= {"path": path, "columns": ",".join((*columns, *_more(columns)))}
+    bounds = ("corrupt",) if name in PRESENT else ("corrupt", "until")
+    whole = {"path": path, "columns": ",".join((*columns, *_more(columns)))}
+    whole |= {each: options[each] for each in bounds if each in options}
     records = planned(session, parse_options(whole))
     absent = {
         each: F.lit(None).cast(COLUMNS[each].ddl)
