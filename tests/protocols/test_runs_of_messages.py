@@ -16,6 +16,7 @@ from served import NOW, SETTINGS, Served
 
 from lockkeeper.broker.interceptors.statistics_queries import BROKER
 from lockkeeper.broker.interceptors.timestamps import TimestampSettings
+from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.schedule import DELAY
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
@@ -119,6 +120,7 @@ def ended(frames: list[bytes], settings: BrokerSettings, together: bool) -> Life
             for each in region.waiting()
         ]
         for region in broker.registry
+        if isinstance(region, Queue)
     }
     return Life(answers, waiting, broker.memory.used, broker.memory.partial)
 
