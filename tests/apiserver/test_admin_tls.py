@@ -32,9 +32,14 @@ def pair_of(data: dict[str, str]) -> Pair:
 
 
 async def asked(found: World) -> dict[tuple[str, str], int]:
-    """Return which pods are asked from now on, and how."""
+    """Return how both pods are asked from now on."""
     found.simulated.ways.clear()
     await asyncio.sleep(ASKED_SECONDS)
+
+    async def both_were() -> bool:
+        return len({pod for pod, _ in found.simulated.ways}) == 2
+
+    await eventually(both_were, explain=lambda: asyncio.sleep(0, found.simulated.ways))
     return dict(found.simulated.ways)
 
 
