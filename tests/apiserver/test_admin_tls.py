@@ -39,7 +39,7 @@ async def asked(found: World) -> dict[tuple[str, str], int]:
     async def both_were() -> bool:
         return len({pod for pod, _ in found.simulated.ways}) == 2
 
-    await eventually(both_were, explain=lambda: asyncio.sleep(0, found.simulated.ways))
+    await eventually(both_were)
     return dict(found.simulated.ways)
 
 

@@ -1,6 +1,7 @@
 """JournalBackups that are VolumeSnapshots; a test plays the driver of the volumes."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from test_backups import until
 from test_children_drift import definition
 
 from lockkeeper_operator.kubernetes.api.kinds import VOLUME_SNAPSHOT
+from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.children.steps import Refused
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.manifests import Manifest
@@ -18,6 +20,20 @@ from lockkeeper_operator.kubernetes.times import written
 SNAPSHOTS = definition("VolumeSnapshot", "volumesnapshots", "snapshot.storage.k8s.io")
 SPEC = {"broker": "demo", "target": {"snapshot": {}}}
 SECONDS = 40.0
+
+
+@pytest.fixture
+def known(control_plane: ControlPlane) -> Iterator[None]:
+    """Let the cluster know VolumeSnapshots."""
+    control_plane.kubectl("apply", "-f", "-", text=json.dumps(SNAPSHOTS))
+    yield
+    control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
+
+
+async def make_usable(api: ApiServer, namespace: str, name: str) -> None:
+    """Play the driver of the volumes."""
+    made = {"readyToUse": True, "creationTime": written(datetime.now(UTC))}
+    await api.merge(VOLUME_SNAPSHOT, namespace, name, {"status": made})
 
 
 async def names(found: World) -> list[str]:
@@ -68,6 +84,7 @@ async def test_a_snapshot_is_made_once_the_cluster_knows_them_and_a_broker_begin
             control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
 
 
+@pytest.mark.usefixtures("known")
 @in_loop
 async def test_snapshots_of_a_schedule_are_made_when_due_and_the_latest_are_kept(
     control_plane: ControlPlane, namespace: str
@@ -77,39 +94,32 @@ async def test_snapshots_of_a_schedule_are_made_when_due_and_the_latest_are_kept
     async def has_made_another_than(earlier: list[str]) -> bool:
         return bool(set(await names(found)) - set(earlier))
 
-    async def can_be_used(name: str) -> None:
-        made = {"readyToUse": True, "creationTime": written(datetime.now(UTC))}
-        await found.api.merge(VOLUME_SNAPSHOT, namespace, name, {"status": made})
+    async with world(control_plane, namespace) as found, found.operator() as operator:
+        operator._backups.now = lambda: datetime.now(UTC) + ahead
+        await found.broker()
+        await found.ready("Broker", "demo")
+        regular = {**SPEC, "schedule": {"cron": "* * * * *"}, "keep": 2}
+        await found.make("JournalBackup", "regular", regular)
+        await eventually(lambda: has_made_another_than([]), SECONDS)
+        (first,) = await names(found)
+        await make_usable(found.api, namespace, first)
+        status = await until(found, "regular", "Succeeded")
+        assert status["snapshot"] == first and status["lastScheduleTime"]
+        ahead = timedelta(minutes=5)
+        await found.make("JournalBackup", "regular", {**regular, "keep": 1})
+        await eventually(lambda: has_made_another_than([first]), SECONDS)
+        assert first in await names(found), "the next one cannot be used yet"
+        (second,) = set(await names(found)) - {first}
+        await make_usable(found.api, namespace, second)
 
-    control_plane.kubectl("apply", "-f", "-", text=json.dumps(SNAPSHOTS))
-    try:
-        async with world(control_plane, namespace) as found, found.operator() as operator:
-            operator._backups.now = lambda: datetime.now(UTC) + ahead
-            await found.broker()
-            await found.ready("Broker", "demo")
-            regular = {**SPEC, "schedule": {"cron": "* * * * *"}, "keep": 2}
-            await found.make("JournalBackup", "regular", regular)
-            await eventually(lambda: has_made_another_than([]), SECONDS)
-            (first,) = await names(found)
-            await can_be_used(first)
-            status = await until(found, "regular", "Succeeded")
-            assert status["snapshot"] == first and status["lastScheduleTime"]
-            ahead = timedelta(minutes=5)
-            await found.make("JournalBackup", "regular", {**regular, "keep": 1})
-            await eventually(lambda: has_made_another_than([first]), SECONDS)
-            assert first in await names(found), "the next one cannot be used yet"
-            (second,) = set(await names(found)) - {first}
-            await can_be_used(second)
+        async def is_gone() -> bool:
+            return first not in await names(found)
 
-            async def is_gone() -> bool:
-                return first not in await names(found)
-
-            await eventually(is_gone, SECONDS, lambda: names(found))
-            assert second in await names(found)
-    finally:
-        control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
+        await eventually(is_gone, SECONDS, lambda: names(found))
+        assert second in await names(found)
 
 
+@pytest.mark.usefixtures("known")
 @in_loop
 async def test_a_snapshot_that_can_be_used_at_once_makes_the_surplus_go_soon(
     control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
@@ -121,31 +131,25 @@ async def test_a_snapshot_that_can_be_used_at_once_makes_the_surplus_go_soon(
     async def apply_and_make_usable(self: UnwatchedChildren, manifest: Manifest) -> list[Refused]:
         refused = await apply(self, manifest)
         if manifest["kind"] == VOLUME_SNAPSHOT.name:
-            made = {"readyToUse": True, "creationTime": written(datetime.now(UTC))}
-            name = manifest["metadata"]["name"]
-            await self._api.merge(VOLUME_SNAPSHOT, namespace, name, {"status": made})
+            await make_usable(self._api, namespace, manifest["metadata"]["name"])
         return refused
 
     monkeypatch.setattr(UnwatchedChildren, "_apply", apply_and_make_usable)
-    control_plane.kubectl("apply", "-f", "-", text=json.dumps(SNAPSHOTS))
-    try:
-        async with world(control_plane, namespace) as found, found.operator() as operator:
-            operator._backups.now = lambda: datetime.now(UTC) + ahead
-            await found.broker()
-            await found.ready("Broker", "demo")
-            # The one after the second is due an hour later: until then nothing else asks to look.
-            hourly = {"cron": f"{(datetime.now(UTC) + ahead).minute} * * * *"}
-            regular = {**SPEC, "schedule": hourly, "keep": 2}
-            await found.make("JournalBackup", "regular", regular)
-            await until(found, "regular", "Succeeded")
-            first = await names(found)
-            ahead = timedelta(minutes=63)
-            await found.make("JournalBackup", "regular", {**regular, "keep": 1})
+    async with world(control_plane, namespace) as found, found.operator() as operator:
+        operator._backups.now = lambda: datetime.now(UTC) + ahead
+        await found.broker()
+        await found.ready("Broker", "demo")
+        # The one after the second is due an hour later: until then nothing else asks to look.
+        hourly = {"cron": f"{(datetime.now(UTC) + ahead).minute} * * * *"}
+        regular = {**SPEC, "schedule": hourly, "keep": 2}
+        await found.make("JournalBackup", "regular", regular)
+        await until(found, "regular", "Succeeded")
+        first = await names(found)
+        ahead = timedelta(minutes=63)
+        await found.make("JournalBackup", "regular", {**regular, "keep": 1})
 
-            async def only_another_is_left() -> bool:
-                left = await names(found)
-                return len(left) == 1 and left != first
+        async def only_another_is_left() -> bool:
+            left = await names(found)
+            return len(left) == 1 and left != first
 
-            await eventually(only_another_is_left, SECONDS, lambda: names(found))
-    finally:
-        control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
+        await eventually(only_another_is_left, SECONDS, lambda: names(found))
