@@ -1,10 +1,9 @@
 """Time limit for a hand-over: clients are served by nobody meanwhile.
 
-A standby that is proven able may fail all the same, when it reads the journal. The old master then
-serves again, and is left alone for a while: it would be fenced again and again otherwise.
+A standby that is proven able may fail all the same, when it reads the journal or soon after. The
+old master then serves again, and is left alone for a while: it would be fenced again and again
+otherwise.
 """
-
-from dataclasses import dataclass
 
 from lockkeeper_operator.brokers.observed import Observed
 from lockkeeper_operator.names import MASTER
@@ -15,46 +14,37 @@ TAKE_OVER_SECONDS_MAX = 20.0
 AGAIN_SECONDS = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """A hand-over: by which pod, and when it began."""
-
-    master: str
-    at: float
-
-
 class Handovers:
-    """Remembers the hand-over of each Broker that goes on, or was given up."""
+    """Remembers which pods of each Broker have handed over of late, or were to."""
 
     def __init__(self) -> None:
-        self._begun: dict[BrokerKey, _Begun] = {}
+        self._begun: dict[BrokerKey, dict[str, float]] = {}
+        """When the hand-over of each pod began, by its uid."""
 
     def gave_up(self, key: BrokerKey, observed: Observed, now: float) -> bool:
         """Return whether a hand-over must not go on, or begin; *now* is in seconds.
 
         Is asked only while there is one to carry out.
         """
-        master = next((pod.uid for pod in observed.pods if pod.role == MASTER), "")
-        begun = self._begun.get(key)
-        another = begun is not None and master not in ("", begun.master)
-        if begun is None or another or now - begun.at >= AGAIN_SECONDS:
-            self._begun[key] = _Begun(master, now)
-            return False
-        return now - begun.at >= TAKE_OVER_SECONDS_MAX
+        begun = self._begun.setdefault(key, {})
+        latest = max(begun, key=begun.__getitem__, default="")
+        # Nobody leads for a moment: the last one who did is handing over.
+        master = next((pod.uid for pod in observed.pods if pod.role == MASTER), latest)
+        if master not in begun or now - begun[master] >= AGAIN_SECONDS:
+            begun[master] = now
+        return now - begun[master] >= TAKE_OVER_SECONDS_MAX
 
     def rest(self, key: BrokerKey, observed: Observed) -> None:
-        """Forget a hand-over that is over; is called while there is none to carry out.
+        """Forget pods that need not leave their nodes any more: their next cordon is another one.
 
-        Another has taken over, or the pod need not leave its node any more. That nobody is proven
-        able for a moment is no end: who fails at the journal would be let try again and again.
+        Is called while there is no hand-over to carry out. That another leads is no end yet: who
+        takes over, and fails soon after, would be let try again and again.
         """
-        begun = self._begun.get(key)
-        if begun is None:
-            return
-        took_over = any(pod.role == MASTER and pod.uid != begun.master for pod in observed.pods)
-        pods = [pod for pod in observed.pods if pod.uid == begun.master]
-        if took_over or not any(observed.must_leave(pod) for pod in pods):
-            del self._begun[key]
+        begun = self._begun.pop(key, {})
+        leaving = {pod.uid for pod in observed.pods if observed.must_leave(pod)}
+        kept = {uid: at for uid, at in begun.items() if uid in leaving}
+        if kept:
+            self._begun[key] = kept
 
     def forget(self, key: BrokerKey) -> None:
         """Forget a Broker that is gone."""

@@ -83,7 +83,7 @@ class Observed:
     filling: Mapping[str, str] = field(default_factory=dict)
     """Pods that fill the journal at present: the uids of their Jobs, by their names."""
     gave_up: bool = False
-    """Whether the master handed over and nobody took over in time: it is let be for a while."""
+    """Whether the master handed over and nobody took over in time, or for long: it is let be."""
     has_served: bool = False
     """Whether one of its brokers has been the master, if only once."""
 

@@ -188,13 +188,12 @@ BETWEEN = replace(LEADING, pods=(pod(0, "fenced"), pod(1, "standby")))
 TAKEN_OVER = replace(LEADING, pods=(pod(0, "standby"), pod(1, "master")))
 
 
-@pytest.mark.parametrize("end", [TAKEN_OVER, replace(LEADING, cordoned=frozenset())])
-def test_a_hand_over_that_is_over_does_not_count_when_its_node_is_cordoned_again(
-    end: Observed,
-) -> None:
+@pytest.mark.parametrize("led_by", [LEADING, TAKEN_OVER])
+def test_a_hand_over_does_not_count_when_its_node_is_cordoned_again(led_by: Observed) -> None:
     handovers = Handovers()
     assert not handovers.gave_up(KEY, LEADING, 0)
-    handovers.rest(KEY, end)
+    handovers.rest(KEY, TAKEN_OVER)
+    handovers.rest(KEY, replace(led_by, cordoned=frozenset()))
     # The same pod leads again, on a node that is to be emptied once more: it has its time.
     again = TAKE_OVER_SECONDS_MAX + 5
     assert not handovers.gave_up(KEY, LEADING, again)
@@ -219,6 +218,29 @@ def test_a_standby_that_fails_at_the_journal_is_not_let_try_again_at_once(
     assert handovers.gave_up(KEY, LEADING, TAKE_OVER_SECONDS_MAX)
     handovers.rest(KEY, moment)
     assert handovers.gave_up(KEY, LEADING, AGAIN_SECONDS - 1)
+
+
+@pytest.mark.parametrize(
+    ("leading", "said"),
+    [
+        # The pods of two nodes lead by turns, and each is let try once.
+        ((0, 1, 0, 1, 0, 1), [False, False, True, True, True, True]),
+        ((0, 0, 0, 0, 0, 0), [False, True, True, True, True, True]),
+    ],
+)
+def test_who_takes_over_and_soon_fails_is_not_let_try_again_at_once(
+    leading: tuple[int, ...], said: list[bool]
+) -> None:
+    def led_by(master: int) -> Observed:
+        pods = (pod(each, "master" if each == master else "standby") for each in range(3))
+        return Observed(pods=tuple(pods), cordoned=frozenset({"west", "east"}))
+
+    handovers, found = Handovers(), []
+    for turn, master in enumerate(leading):
+        found.append(handovers.gave_up(KEY, led_by(master), turn * 50))
+        handovers.rest(KEY, led_by(2))
+    assert found == said
+    assert not handovers.gave_up(KEY, led_by(0), AGAIN_SECONDS)
 
 
 def test_who_was_fenced_for_a_hand_over_that_was_given_up_may_lead_again() -> None:

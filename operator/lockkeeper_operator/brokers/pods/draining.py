@@ -46,7 +46,7 @@ def master_stays(observed: Observed, desired: Desired) -> Wait | None:
     if not masters or len(desired.pods) == 1:
         return None
     why = (
-        "no standby took over in time; the operator tries again later"
+        "no standby took over in time, or for long; the operator tries again later"
         if observed.gave_up
         else "no standby on another node is proven able to take over"
     )
