@@ -215,6 +215,12 @@ def test_a_master_that_started_anew_in_its_place_is_a_failover() -> None:
     assert (after["epoch"], after["lastFailover"]["time"]) == (8, LATER)
 
 
+def test_the_term_of_a_master_that_stops_is_remembered() -> None:
+    serves = status_of(facts())
+    stopping = pod(0, MASTER, report=Report(MASTER, configuration="c", version="1.0"))
+    assert status_of(facts((stopping, PAIR[1])), serves, LATER) is None
+
+
 def test_a_term_that_becomes_known_is_no_failover() -> None:
     before = status_of(facts((pod(0, MASTER, report=None), PAIR[1])))
     assert before["master"] == "b-0"

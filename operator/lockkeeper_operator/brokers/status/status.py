@@ -47,7 +47,7 @@ def broker_status(
         replicas=len(facts.observed.pods),
         selector=f"{NAME_LABEL}=lockkeeper,{INSTANCE_LABEL}={name}",
         master=_master(facts, previous),
-        epoch=previous.get("epoch") if report is None else report.epoch,
+        epoch=_epoch(facts, previous),
         last_failover=last_failover(facts, previous, now),
         configuration=previous.get("configuration") if report is None else report.configuration,
         revision=facts.desired.revision,
@@ -95,6 +95,12 @@ def _master(facts: Facts, previous: dict[str, Any]) -> str | None:
     if facts.desired.hibernated:
         return None
     return facts.master.name if facts.master is not None else previous.get("master")
+
+
+def _epoch(facts: Facts, previous: dict[str, Any]) -> int | None:
+    """Return the last term that was told of: a master that stops tells none any more."""
+    report = None if facts.master is None else facts.master.report
+    return previous.get("epoch") if report is None or report.epoch is None else report.epoch
 
 
 def _if_changed(status: BrokerStatus, previous: dict[str, Any]) -> dict[str, Any] | None:
