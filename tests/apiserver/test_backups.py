@@ -11,6 +11,8 @@ from test_cordons import make_node
 from lockkeeper_operator.backups.names import BACKUP_LABEL
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.kinds import POD, Kind
+from lockkeeper_operator.kubernetes.children.ownership import controller_of
+from lockkeeper_operator.names import INSTANCE_LABEL
 
 KIND = "JournalBackup"
 JOB = Kind("batch/v1", "Job", "jobs")
@@ -45,6 +47,11 @@ def affinity_of(made: dict[str, Any]) -> dict[str, Any]:
     return affinity
 
 
+def maker_of(job: dict[str, Any]) -> str:
+    """Return the uid of what a Job is of."""
+    return str((controller_of(job) or {}).get("uid"))
+
+
 def patch_status(found: World, kind: str, name: str, **status: Any) -> None:
     """Play the part of the Job's controller, or of the kubelet."""
     found.control_plane.kubectl(
@@ -69,6 +76,30 @@ def make_pod(found: World, job: dict[str, Any], message: str) -> None:
     one = {"name": "backup", "image": "i", "imageID": "i", "ready": False, "restartCount": 0}
     status = {**one, "state": {"terminated": ended}}
     patch_status(found, POD.plural, name, phase="Succeeded", containerStatuses=[status])
+
+
+def make_of(
+    found: World, owner: dict[str, Any], kind: Kind, template: dict[str, Any], name: str
+) -> dict[str, Any]:
+    """Make what a controller of Kubernetes makes of the *template* in *owner*, and return it."""
+    maker = JOB if kind is POD else CRON_JOB
+    metadata = owner["metadata"]
+    reference = {
+        "apiVersion": maker.api_version, "kind": maker.name, "name": metadata["name"],
+        "uid": metadata["uid"], "controller": True,
+    }  # fmt: skip
+    # The simulated nodes end all pods that have this one, and are no brokers.
+    labels = {**template["metadata"]["labels"]}
+    labels.pop(INSTANCE_LABEL)
+    own = {"name": name, "labels": labels, "ownerReferences": [reference]}
+    manifest = {
+        "apiVersion": kind.api_version, "kind": kind.name, "metadata": own,
+        "spec": template["spec"],
+    }  # fmt: skip
+    arguments = ("apply", "-n", found.namespace, "-f", "-", "-o", "json")
+    made = found.control_plane.kubectl(*arguments, text=json.dumps(manifest))
+    answer: dict[str, Any] = json.loads(made)
+    return answer
 
 
 @in_loop
@@ -225,4 +256,36 @@ async def test_a_backup_of_a_volume_of_one_node_goes_wherever_its_master_goes(
             return bool(pod["spec"]["nodeName"] == second) and wanted.items() <= labels.items()
 
         await eventually(leads_there, SECONDS, lambda: found.get("Pod", "demo-0"))
+        assert await found.condition(KIND, "once", "Reconciling") == ("True", "Submitted")
+
+
+@in_loop
+async def test_a_backup_that_waits_beside_a_broker_which_is_hibernated_is_begun_anew(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        found.nodes.places["demo-0"] = await make_node(found, "a")
+        await found.broker()
+        await found.ready("Broker", "demo")
+        await found.make(KIND, "nightly", {**TO_CLAIM, "schedule": {"cron": "0 3 * * *"}})
+        await found.make(KIND, "once", TO_CLAIM)
+        await found.ready(KIND, "nightly", SECONDS)
+        await until(found, "once", "Submitted")
+        (once,), (cron,) = await jobs(found), await jobs(found, CRON_JOB)
+        template = cron["spec"]["jobTemplate"]
+        made = [once, make_of(found, cron, JOB, template, "nightly-backup-29100001")]
+        for job in made:
+            assert affinity_of(job)["podAffinity"]
+            make_of(found, job, POD, job["spec"]["template"], job["metadata"]["name"])
+        await found.broker(hibernated=True)
+
+        async def are_others() -> bool:
+            before = {each["metadata"]["uid"] for each in made}
+            present = await jobs(found)
+            return len(present) == 2 and not before & {each["metadata"]["uid"] for each in present}
+
+        await eventually(are_others, SECONDS, lambda: jobs(found))
+        again = await jobs(found)
+        assert sorted(map(maker_of, again)) == sorted(map(maker_of, made))
+        assert not any("affinity" in each["spec"]["template"]["spec"] for each in again)
         assert await found.condition(KIND, "once", "Reconciling") == ("True", "Submitted")

@@ -8,6 +8,7 @@ schedule one by one.
 from collections.abc import Mapping
 
 from lockkeeper_operator.backups.desired.run import run
+from lockkeeper_operator.backups.misplaced import anew_steps
 from lockkeeper_operator.backups.observed import ObservedBackup, remembered_run
 from lockkeeper_operator.backups.snapshots import due_steps, surplus
 from lockkeeper_operator.backups.subject import BackupSubject
@@ -26,9 +27,14 @@ def backup_plan(observed: ObservedBackup, subject: BackupSubject) -> tuple[Step,
     if schedule is not None and problem is not None:
         return (problem,)
     if target is None:
-        if schedule is not None:
-            return _steps(observed.children, subject, run(subject))
-        return _once(observed, subject, problem)
+        if problem is not None:
+            return _once(observed, subject, problem)
+        steps = (
+            _once(observed, subject, None)
+            if schedule is None
+            else _steps(observed.children, subject, run(subject))
+        )
+        return (*steps, *anew_steps(observed, subject))
     kept = tuple(surplus(observed, subject))
     if schedule is None:
         return (*_once(observed, subject, problem), *kept)

@@ -100,7 +100,7 @@ class BackupReconciler:
         broker = self._tools.caches.brokers.get(namespace, spec.broker)
         claim = claim_name(name, source, broker)
         found = await self._objects.claim(namespace, claim)
-        holder = await self._objects.user_of_claim(namespace, claim)
+        holder = await self._objects.user_of_claim(namespace, claim, apart_from=name)
         journal = journal_of(name, source, broker, found, node_of(holder))
         return BackupSubject(
             name=name,
@@ -113,6 +113,7 @@ class BackupReconciler:
             default_image=self._image,
             default_pull_secrets=self._pull_secrets,
             beside=labels_beside(holder, spec.broker) if journal.node else {},
+            sleeps=bool((broker or {}).get("spec", {}).get("hibernated")),
         )
 
     async def _observed(self, subject: BackupSubject, status: Manifest) -> ObservedBackup:

@@ -28,7 +28,8 @@ class BackupSubject:
     """A JournalBackup: who it is, what it is to be, and where the journal is.
 
     *user* is that of the Broker's pods; *default_image* that of brokers of the operator's release,
-    to be had with *default_pull_secrets*; *beside* are the labels of the pod to be beside.
+    to be had with *default_pull_secrets*; *beside* are the labels of the pod to be beside;
+    *sleeps* says that the Broker is hibernated: no pod of it comes to have the volume.
     """
 
     name: str
@@ -41,6 +42,7 @@ class BackupSubject:
     default_image: str
     default_pull_secrets: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
+    sleeps: bool = False
 
     @property
     def pull_secrets(self) -> tuple[str, ...]:

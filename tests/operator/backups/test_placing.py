@@ -1,14 +1,21 @@
 """Backups of volumes that one node at a time can have: where their pods go, and what is told."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from backup_objects import JOURNAL, NIGHTLY, observed, pod_spec, subject, there, told, true
+from backup_objects import JOURNAL, NIGHTLY, T1, observed, pod_spec, subject, there, told, true
 
 from lockkeeper_operator.backups.desired.placing import labels_beside
 from lockkeeper_operator.backups.desired.run import run
+from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.plan import backup_plan
+from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.backups.subject import labels as labels_of
 from lockkeeper_operator.brokers.journal import Journal
+from lockkeeper_operator.kubernetes.children.child_steps import stamped
+from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Delete
 from lockkeeper_operator.kubernetes.children.unwatched import node_of, user_of_claim
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
@@ -99,3 +106,103 @@ def test_what_does_not_run_yet_is_told_with_what_keeps_it_from_that() -> None:
     runs = there(run(subject()), status={"active": 1, "ready": 1})
     status = told(observed(runs, pods=(failed,)), subject())
     assert status["conditions"][1]["message"] == f"Job {name} copies the journal"
+
+
+CREATED = datetime(2027, 3, 1, 3, 1, tzinfo=UTC)
+ASLEEP = replace(subject(replace(JOURNAL, node="")), sleeps=True)
+ON_B = subject(replace(JOURNAL, node="b"))
+NIGHTLY_JOB = "nightly-backup-29100001"
+
+
+def job_of(of: BackupSubject) -> tuple[Manifest, ...]:
+    """The Job of a backup; of a schedule as its controller makes it, with the CronJob."""
+    made = there(run(of))
+    if of.spec.schedule is None:
+        return (made,)
+    labels = made["spec"]["jobTemplate"]["metadata"]["labels"]
+    owner = {"kind": "CronJob", "name": made["metadata"]["name"], "uid": "uid", "controller": True}
+    own = {"name": NIGHTLY_JOB, "labels": labels, "ownerReferences": [owner]}
+    job = {"kind": "Job", "metadata": own, "spec": made["spec"]["jobTemplate"]["spec"]}
+    return there(job), made
+
+
+def waiting(
+    of: BackupSubject, node: str = "", minutes: int = 1, phase: str = "Pending"
+) -> ObservedBackup:
+    """A pod that waits for so many minutes, placed as for *of*, on a *node* or on none yet."""
+    children = job_of(of)
+    spec = {**pod_spec(of), **({"nodeName": node} if node else {})}
+    owner = {"kind": "Job", "name": "-", "uid": "uid", "controller": True}
+    metadata = {"ownerReferences": [owner], "creationTimestamp": T1}
+    made = {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+    now = CREATED + timedelta(minutes=minutes)
+    return replace(observed(*children, pods=(made,)), now=now)
+
+
+def beside(**spec: Any) -> BackupSubject:
+    return replace(subject(**spec), beside={**OF_ORDERS, **MASTER})
+
+
+@pytest.mark.parametrize(
+    ("found", "now"),
+    [
+        (waiting(beside(), minutes=0), ASLEEP),
+        (waiting(subject(replace(JOURNAL, node="")), node="a"), ON_B),
+    ],
+)
+def test_a_copy_that_waits_where_the_volume_does_not_come_to_is_begun_anew(
+    found: ObservedBackup, now: BackupSubject
+) -> None:
+    delete, create = backup_plan(found, now)
+    assert delete == Delete("Job", now.run, "uid")
+    assert create == Create(stamped(run(now)))
+
+
+def test_a_copy_of_a_schedule_that_waits_in_vain_keeps_no_later_ones_waiting() -> None:
+    asleep = replace(subject(replace(JOURNAL, node=""), **NIGHTLY), sleeps=True)
+    apply, delete, create = backup_plan(waiting(beside(**NIGHTLY)), asleep)
+    assert apply == Apply(stamped(run(asleep)))
+    assert delete == Delete("Job", NIGHTLY_JOB, "uid")
+    assert isinstance(create, Create)
+    made = create.manifest
+    assert made["spec"] == run(asleep)["spec"]["jobTemplate"]["spec"]
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("CronJob", "uid", True)
+    assert made["metadata"]["labels"] == labels_of(asleep)
+    assert made["metadata"]["name"].startswith("nightly-backup-")
+    # It is of the schedule as the one before was.
+    again = {**there(made), "status": {"ready": 1}}
+    assert backup_plan(observed(there(run(asleep)), again), asleep) == ()
+
+
+NEW_JOB = there(run(ASLEEP))
+NEW_JOB["metadata"]["uid"] = "another"
+
+
+@pytest.mark.parametrize(
+    ("found", "now"),
+    [
+        # Whoever is to be beside comes yet, or is about to go.
+        (waiting(beside()), subject(replace(JOURNAL, node=""))),
+        (waiting(beside()), replace(subject(), sleeps=True)),
+        # It has the volume, or has just come, or waits for something else.
+        (waiting(ON_B, node="b", minutes=9), ON_B),
+        (waiting(subject(), node="a", phase="Running"), ON_B),
+        (waiting(subject(), node="a", minutes=0), ON_B),
+        (waiting(ASLEEP, minutes=9), ASLEEP),
+        (waiting(ASLEEP, node="a", minutes=9), ASLEEP),
+        # It is what is left of a Job that was ended.
+        (replace(waiting(beside()), children={("Job", subject().run): NEW_JOB}), ASLEEP),
+        # Where the journal is, is not known at all.
+        (waiting(beside()), replace(ASLEEP, journal=Journal(problem="ClaimMissing", why="-"))),
+    ],
+)
+def test_a_copy_that_may_yet_run_is_left_alone(found: ObservedBackup, now: BackupSubject) -> None:
+    assert backup_plan(found, now) == ()
+
+
+def test_a_job_of_another_spec_goes_as_it_does_without_waiting() -> None:
+    found = waiting(beside(keep=2, target={"claim": {"name": "elsewhere"}}))
+    delete, create = backup_plan(found, ASLEEP)
+    assert isinstance(delete, Delete)
+    assert create == Create(stamped(run(ASLEEP)))

@@ -25,6 +25,14 @@ def affinity(subject: BackupSubject) -> Manifest | None:
     return None
 
 
+def is_beside(pod: Manifest, broker: str) -> bool:
+    """Return whether *pod* has to be where one of *broker* is."""
+    affinity = pod["spec"].get("affinity", {}).get("podAffinity", {})
+    found = (term.get("labelSelector", {}) for term in affinity.get(REQUIRED, ()))
+    wanted = selector_of(broker).items()
+    return any(wanted <= each.get("matchLabels", {}).items() for each in found)
+
+
 def labels_beside(holder: Manifest | None, broker: str) -> dict[str, str]:
     """Return the labels by which *holder*, the pod that has the volume, is found wherever it goes.
 

@@ -67,12 +67,18 @@ class UnwatchedChildren:
             self._nodes[key] = node_of(await self.user_of_claim(namespace, claim))
         return self._nodes[key]
 
-    async def user_of_claim(self, namespace: str, claim: str) -> Manifest | None:
+    async def user_of_claim(
+        self, namespace: str, claim: str, apart_from: str | None = None
+    ) -> Manifest | None:
         """Return a pod that has *claim* on a node, the master's before others, None for none.
 
-        Whose volumes are where is not told by labels: all pods of the namespace are looked at.
+        Whose volumes are where is not told by labels: all pods of the namespace are looked at,
+        *apart_from* those that are labelled with that name.
         """
-        return user_of_claim(await self._all(POD, namespace), claim) if claim else None
+        if not claim:
+            return None
+        pods = await self._all(POD, namespace)
+        return user_of_claim([pod for pod in pods if self._name_of(pod) != apart_from], claim)
 
     async def claim(self, namespace: str, name: str) -> Manifest | None:
         """Return a claim, None where there is none."""
@@ -146,6 +152,10 @@ class UnwatchedChildren:
                     # The other operator's kind of that name, or a successor.
                     if error.status not in (NOT_FOUND, CONFLICT):
                         raise
+
+    def _name_of(self, pod: Manifest) -> str:
+        """Return the name of what *pod* is of, empty for what it is not."""
+        return str(pod["metadata"].get("labels", {}).get(self._label, ""))
 
     def _kind_of(self, manifest: Manifest) -> Kind:
         """Return the kind of a child, by its API, too: two operators have a SparkApplication."""

@@ -1,0 +1,80 @@
+"""Copies whose pods wait where the journal's volume does not come to: they are begun anew.
+
+A Job says where its pods may run by where the volume was when the Job was made. By the time that
+a pod is placed the Broker may be hibernated, and there is nobody to be beside; or it was woken,
+and has the volume on another node. A copy that waits keeps all later ones of its schedule waiting.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from lockkeeper_operator.backups.desired.job import build, job_spec
+from lockkeeper_operator.backups.desired.placing import is_beside
+from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.subject import HASH_CHARACTERS, BackupSubject, metadata
+from lockkeeper_operator.kubernetes.children.child_steps import stamped
+from lockkeeper_operator.kubernetes.children.ownership import controller_of
+from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Step
+from lockkeeper_operator.kubernetes.children.unwatched import node_of
+from lockkeeper_operator.kubernetes.hashes import hash_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.pods import PENDING
+from lockkeeper_operator.kubernetes.times import parsed
+
+KIND = "Job"
+PATIENCE = timedelta(minutes=1)
+"""For a pod on another node than the volume, which whoever has it may be about to let go."""
+
+
+def anew_steps(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Step]:
+    """Yield what ends each copy that waits in vain, and begins it as it would be placed now."""
+    waiting = {
+        _controller(pod) for pod in observed.pods if _waits_in_vain(pod, observed.now, subject)
+    }
+    for job in _jobs(observed, subject):
+        name, uid = job["metadata"]["name"], job["metadata"]["uid"]
+        # The pod of a Job that was ended may outlive it for a while.
+        if uid in waiting:
+            yield Delete(KIND, name, uid)
+            yield Create(stamped(_again(job, subject)))
+
+
+def _jobs(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Manifest]:
+    """Yield the Job that is asked for, or those of the schedule, as far as they stay."""
+    schedule = observed.children.get(("CronJob", subject.run))
+    maker = subject.uid if schedule is None else schedule["metadata"]["uid"]
+    for (kind, name), child in observed.children.items():
+        wanted = kind == KIND and (schedule is not None or name == subject.run)
+        if wanted and _controller(child) == maker and "deletionTimestamp" not in child["metadata"]:
+            yield child
+
+
+def _controller(manifest: Manifest) -> str:
+    """Return the uid of what controls an object, empty for nothing."""
+    return str((controller_of(manifest) or {}).get("uid", ""))
+
+
+def _waits_in_vain(pod: Manifest, now: datetime, subject: BackupSubject) -> bool:
+    if pod.get("status", {}).get("phase") != PENDING:
+        return False
+    node, needed = node_of(pod), subject.journal.node
+    if not node:
+        # A Broker that is awake comes to have a pod again.
+        return subject.sleeps and not needed and is_beside(pod, subject.spec.broker)
+    waited = now - parsed(pod["metadata"]["creationTimestamp"])
+    return waited >= PATIENCE and needed not in ("", node)
+
+
+def _again(job: Manifest, subject: BackupSubject) -> Manifest:
+    """Return the Job that is made instead of *job*; one of a schedule counts as the CronJob's."""
+    if subject.spec.schedule is None:
+        return build(subject)
+    former = job["metadata"]
+    own = {
+        **metadata(subject, owned=False),
+        "name": f"{subject.run}-{hash_of(former['uid'])[:HASH_CHARACTERS]}",
+        "ownerReferences": [
+            {**each, "blockOwnerDeletion": False} for each in former["ownerReferences"]
+        ],
+    }
+    return {"apiVersion": "batch/v1", "kind": KIND, "metadata": own, "spec": job_spec(subject)}
