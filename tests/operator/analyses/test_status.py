@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -131,6 +132,41 @@ def test_of_runs_the_one_that_the_spec_asks_for_is_told_and_of_a_schedule_the_la
     assert last is not None
     assert (last.name, last.state) == ("nightly-9", "Failed")
     assert latest_run((), regular, {}) is None
+
+
+def nightly(day: int, state: Any) -> Run:
+    at = f"2027-03-0{day}T03:0"
+    times = {"started": f"{at}0:00Z", "finished": f"{at}5:00Z"}
+    return replace(a_run(f"nightly-{day}", state, **times), created=f"{at}0:00Z")
+
+
+@pytest.mark.parametrize("state", ["Succeeded", "Failed"])
+def test_of_a_schedule_the_latest_run_is_told_also_when_it_alone_is_removed(state: Any) -> None:
+    subject = analysis_subject(schedule={**NIGHTLY, "failedHistoryLimit": 2})
+    earlier, latest = nightly(1, "Succeeded"), nightly(2, state)
+    before = status_of(latest, earlier, subject=subject)
+    assert before is not None
+    assert [each["name"] for each in before["history"]] == ["nightly-2", "nightly-1"]
+    told = latest_run((earlier,), subject, before)
+    assert told is not None
+    assert (told.name, told.state) == ("nightly-2", state)
+    facts = AnalysisFacts(latest=told)
+    assert analysis_status(facts, (earlier,), subject, before, 4, NOW) is None
+    # The next one is the latest, and none of them is forgotten.
+    third = nightly(3, "Failed")
+    assert latest_run((third, earlier), subject, before) == third
+    after = status_of(third, earlier, subject=subject, previous=before)
+    assert after is not None
+    assert [each["name"] for each in after["history"]] == ["nightly-3", "nightly-2", "nightly-1"]
+    assert after["lastSuccessfulTime"] == before["lastSuccessfulTime"]
+
+
+def test_the_time_of_the_last_success_never_goes_back() -> None:
+    subject = analysis_subject(schedule=NIGHTLY)
+    previous = {"lastSuccessfulTime": "2027-03-02T03:05:00Z"}
+    status = status_of(nightly(1, "Succeeded"), subject=subject, previous=previous)
+    assert status is not None
+    assert status["lastSuccessfulTime"] == "2027-03-02T03:05:00Z"
 
 
 def test_history_has_limits() -> None:

@@ -15,13 +15,19 @@ def latest_run(
     runs: tuple[Run, ...], subject: AnalysisSubject, previous: Mapping[str, Any]
 ) -> Run | None:
     """Return it, None where none has begun; *runs* are there, *previous* is the status so far."""
-    present = next((each for each in runs if _is_meant(each.name, subject)), None)
-    if present is not None:
-        return present
-    for told in previous.get("history", ()):
-        if told["state"] in ENDED and _is_meant(told["name"], subject):
-            return _remembered(told, subject)
-    return None
+    names = {each.name for each in runs}
+    gone = [
+        _remembered(told, subject)
+        for told in previous.get("history", ())
+        if told["state"] in ENDED and told["name"] not in names
+    ]
+    meant = [each for each in (*runs, *gone) if _is_meant(each.name, subject)]
+    return max(meant, key=_begun, default=None)
+
+
+def _begun(run: Run) -> str:
+    """Return when a run began, as far as it tells; one that is gone tells no creation."""
+    return run.started or run.created
 
 
 def _is_meant(name: str, subject: AnalysisSubject) -> bool:

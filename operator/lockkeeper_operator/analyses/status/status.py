@@ -51,6 +51,7 @@ def analysis_status(
         verdicts.append(rules_kept.condition(_judged(facts, history)))
     progress = _progress(facts.latest)
     last = next((each for each in history if each.state == "Succeeded"), None)
+    successes = (last.finished if last else None, previous.get("lastSuccessfulTime"))
     begun = verdicts[0].status == YES
     status = JournalAnalysisStatus(
         observed_generation=generation,
@@ -61,7 +62,7 @@ def analysis_status(
         progress_text=None if progress is None else _text(progress),
         result=last.result if last is not None else previous.get("result"),
         page=page_address(subject) or None,
-        last_successful_time=last.finished if last else previous.get("lastSuccessfulTime"),
+        last_successful_time=max(filter(None, successes), default=None),
         history=history,
         submission=None if begun else _submission(previous),
     )
@@ -149,7 +150,10 @@ def _text(progress: Progress) -> str:
 def _history(
     runs: tuple[Run, ...], subject: AnalysisSubject, previous: Mapping[str, Any], now: str
 ) -> list[AnalysisRun]:
-    """Return the runs that are there, and those that were: ended ones are kept, up to limits."""
+    """Return the runs that are there, and those that were: ended ones are kept, up to limits.
+
+    The latest comes first, also where it is gone and an earlier one is there.
+    """
     earlier = {each["name"]: each for each in previous.get("history", ())}
     present = [_told(run, subject, earlier.get(run.name), now) for run in runs]
     names = {each.name for each in present}
@@ -158,7 +162,8 @@ def _history(
         for name, each in earlier.items()
         if name not in names and each["state"] in ENDED
     ]
-    return list(_within_limits([*present, *gone], subject))
+    by_time = sorted([*present, *gone], key=lambda each: each.started or "", reverse=True)
+    return list(_within_limits(by_time, subject))
 
 
 def _told(
