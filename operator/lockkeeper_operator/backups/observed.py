@@ -15,6 +15,10 @@ from lockkeeper_operator.kubernetes.jobs import (
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest
 
 EPOCH = datetime.fromtimestamp(0, UTC)
+REMOVED = "Removed"
+"""State of a single backup whose run somebody removed before it had ended."""
+BEGUN = ENDED | {"Submitted", "Running", REMOVED}
+"""States of a backup that was begun, and is not begun again by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +47,8 @@ def remembered_run(status: Mapping[str, Any]) -> str:
         # Written by an operator that told of a Job or a snapshot alone.
         found = status.get("job") or status.get("snapshot")
     return found or ""
+
+
+def was_begun(status: Mapping[str, Any], name: str) -> bool:
+    """Return whether a *status* tells that the run *name* was there, if only for a moment."""
+    return remembered_run(status) == name and status.get("state") in BEGUN

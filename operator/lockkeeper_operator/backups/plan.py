@@ -1,22 +1,21 @@
 """From what there is of a backup to the next steps.
 
-A single backup is made once: when it has ended, the status remembers it, and it is not made again.
-Copies of a schedule are made by the cluster, from what is kept up to date here; snapshots of a
-schedule one by one.
+A single backup is made once: the status remembers it, and it is not made again, also when somebody
+removed its Job to stop it. Copies of a schedule are made by the cluster, from what is kept up to
+date here; snapshots of a schedule one by one.
 """
 
 from collections.abc import Mapping
 
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.misplaced import anew_steps
-from lockkeeper_operator.backups.observed import ObservedBackup, remembered_run
+from lockkeeper_operator.backups.observed import ObservedBackup, was_begun
 from lockkeeper_operator.backups.snapshots import due_steps, surplus
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE
 from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps, stamped
 from lockkeeper_operator.kubernetes.children.ownership import stranger
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Create, Step, Wait
-from lockkeeper_operator.kubernetes.jobs import ENDED
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 
@@ -55,7 +54,7 @@ def _once(
         # What is in a Job cannot be changed.
         owner = stranger(present, subject.owner)
         return (*steps, Conflict(*key, owner)) if owner else steps
-    if key[1] == remembered_run(observed.status) and observed.status.get("state") in ENDED:
+    if was_begun(observed.status, key[1]):
         return steps
     return (*steps, problem or Create(stamped(manifest)))
 

@@ -117,6 +117,39 @@ def test_a_single_backup_is_made_once_and_again_when_it_asks_for_something_else(
     assert create.manifest["metadata"]["name"] != name
 
 
+@pytest.mark.parametrize("status", [{"active": 1, "ready": 0}, {"active": 1, "ready": 1}])
+def test_a_backup_whose_job_is_removed_to_stop_it_is_not_begun_again(
+    status: dict[str, Any],
+) -> None:
+    job = there(run(subject()), status=status)
+    going = told(observed(job), subject())
+    gone = observed(**going)
+    assert backup_plan(gone, subject()) == ()
+    after = told(gone, subject())
+    assert (after["state"], after["run"], true(after)) == (
+        "Removed", subject().run, {"Stalled": "Removed"},
+    )  # fmt: skip
+    message = f"Job {subject().run} was removed before its end was seen"
+    assert after["conditions"][2]["message"] == message
+    assert backup_plan(observed(**after), subject()) == ()
+    # Another spec asks for another one, which may be refused, and is tried again.
+    other = subject(target={"claim": {"name": "elsewhere"}})
+    (step,) = backup_plan(observed(**after), other)
+    assert isinstance(step, Create)
+    refused = Refused("Job", other.run, "exceeded quota")
+    assert backup_plan(observed(**told(gone, other, (), refused)), other) == (step,)
+
+
+def test_a_copy_of_a_schedule_that_is_removed_leaves_the_schedule() -> None:
+    of = subject(**NIGHTLY)
+    job = there(run(subject()), status={"active": 1, "ready": 1})
+    going = told(observed(there(run(of)), job), of)
+    assert (going["state"], going["run"]) == ("Running", job["metadata"]["name"])
+    after = told(observed(there(run(of)), **going), of)
+    assert (after["state"], true(after)) == ("Scheduled", {"Ready": "Scheduled"})
+    assert "run" not in after and "job" not in after
+
+
 def test_a_schedule_is_kept_as_it_is_to_be_and_ended_with_its_spec() -> None:
     (step,) = backup_plan(observed(), subject(**NIGHTLY))
     assert isinstance(step, Create)

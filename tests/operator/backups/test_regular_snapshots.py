@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lockkeeper_api.cluster.bootstrap import Bootstrap
 from lockkeeper_api.journal_backup import BackupSchedule, JournalBackupSpec
 from lockkeeper_operator.backups.desired.snapshot import build_regular
 from lockkeeper_operator.backups.observed import ObservedBackup
@@ -14,6 +15,7 @@ from lockkeeper_operator.backups.plan import backup_plan
 from lockkeeper_operator.backups.schedule import latest_due, next_due
 from lockkeeper_operator.backups.status.status import backup_status
 from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.brokers.desired.first_journal import BACKUP_MISSING, first_journal
 from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
 from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Step
@@ -26,8 +28,11 @@ DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
 CREATED = written(THREE - 10 * DAY)
 
 
+SPEC: dict[str, Any] = {"broker": "orders", "target": {"snapshot": {}}, "schedule": DAILY}
+
+
 def subject(**spec: Any) -> BackupSubject:
-    said = {"broker": "orders", "target": {"snapshot": {}}, "schedule": DAILY, **spec}
+    said = {**SPEC, **spec}
     return BackupSubject(
         name="nightly",
         namespace="shop",
@@ -256,3 +261,23 @@ def test_the_next_time_is_never_over(zone: str, now: datetime) -> None:
         for hour in ("0", "1", "2", "1,2", "1-3", "*", "*/2"):
             said = {"cron": f"{minute} {hour} * * *", "timeZone": zone}
             assert next_due(BackupSchedule.model_validate(said), now) > now, said
+
+
+def test_a_snapshot_that_never_was_and_is_removed_is_told_no_more() -> None:
+    going = told(seen(snapshot(THREE)))
+    key, made = snapshot(THREE)
+    assert (going["state"], going["snapshot"]) == ("Running", key[1])
+    metadata = {**made["metadata"], "deletionTimestamp": written(THREE + MINUTE)}
+    ending = seen((key, {**made, "metadata": metadata}), **going)
+    for found in (ending, seen(**going)):
+        after = told(found)
+        assert after["state"] == "Scheduled"
+        assert not {"run", "snapshot"} & set(after)
+        # A Broker that is to begin with it says that there is none.
+        resource = {"metadata": {"name": "nightly"}, "spec": SPEC, "status": after}
+        assert first_journal(Bootstrap(backup="nightly"), resource).problem == BACKUP_MISSING
+    # One that could be used before it stays the one to begin with.
+    both = told(seen(usable(THREE - DAY), snapshot(THREE)))
+    assert both["snapshot"] == usable(THREE - DAY)[0][1]
+    assert told(seen(usable(THREE - DAY), **both))["state"] == "Succeeded"
+    assert told(seen(**both))["snapshot"] == both["snapshot"]

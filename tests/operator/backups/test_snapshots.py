@@ -147,6 +147,17 @@ def test_a_backup_that_failed_has_failed_also_beside_an_older_snapshot() -> None
     assert later["conditions"][2]["message"] == f"Job {key[1]} failed, and has been removed"
 
 
+def test_a_snapshot_that_is_removed_before_it_can_be_used_is_not_made_again() -> None:
+    gone = ObservedBackup(status=told(there()), knows_snapshots=True)
+    assert backup_plan(gone, SUBJECT) == ()
+    after = told(gone)
+    assert (after["state"], true(after)) == ("Removed", {"Stalled": "Removed"})
+    message = f"VolumeSnapshot {NAME} was removed before its end was seen"
+    assert after["conditions"][2]["message"] == message
+    assert "snapshot" not in after
+    assert backup_plan(replace(gone, status=after), SUBJECT) == ()
+
+
 def test_a_status_of_an_earlier_release_remembers_its_run_too() -> None:
     for status in ({"snapshot": NAME}, {"job": NAME}):
         told_before = ObservedBackup(status={**status, "state": "Succeeded"}, knows_snapshots=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lockkeeper_operator.backups.observed import remembered_run
+from lockkeeper_operator.backups.observed import REMOVED, remembered_run, was_begun
 from lockkeeper_operator.backups.reports import Reports
 from lockkeeper_operator.backups.snapshots import INVALID_SCHEDULE
 from lockkeeper_operator.backups.subject import BackupSubject
@@ -88,6 +88,8 @@ def _at_rest(subject: BackupSubject, previous: Mapping[str, Any]) -> Standing:
         return Standing("Stalled", "Failed", f"{run} failed, and has been removed")
     if state == "Succeeded":
         return Standing("Ready", "BackedUp", f"{run} has made a backup")
+    if was_begun(previous, subject.run):
+        return Standing("Stalled", REMOVED, f"{run} was removed before its end was seen")
     if subject.spec.schedule is not None:
         return Standing("Ready", "Scheduled", "the schedule decides when backups begin")
     return Standing("Reconciling", "NotBegun", "no backup has begun")

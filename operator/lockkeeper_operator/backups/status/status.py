@@ -14,7 +14,7 @@ from lockkeeper_operator.backups.status.standing import Standing, standing_of
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.kubernetes.children.steps import Refused, Step
 from lockkeeper_operator.kubernetes.conditions import dated
-from lockkeeper_operator.kubernetes.jobs import Run
+from lockkeeper_operator.kubernetes.jobs import ENDED, Run
 from lockkeeper_operator.kubernetes.times import parsed, written
 
 CONDITIONS = (ready.condition, reconciling.condition, stalled.condition)
@@ -30,7 +30,8 @@ def backup_status(
 ) -> dict[str, Any] | None:
     """Return the status to be written, None if it says the same already."""
     runs, reports = observed.runs, reports_of(observed.pods)
-    previous, latest = observed.status, _latest(runs, subject)
+    latest = _latest(runs, subject)
+    previous = observed.status if latest else _without_vanished(observed.status, subject)
     standing = standing_of(steps, refused, latest, reports, subject, previous)
     done = next((run for run in runs if run.state == "Succeeded"), None)
     result = reports.results.get(done.name) if done is not None else None
@@ -46,7 +47,7 @@ def backup_status(
         result=result or previous.get("result"),
     )
     found: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return None if found == previous else found
+    return None if found == observed.status else found
 
 
 def refused_status(
@@ -74,6 +75,19 @@ def _latest(runs: tuple[Run, ...], subject: BackupSubject) -> Run | None:
     return next((run for run in runs if not single or run.name == subject.run), None)
 
 
+def _without_vanished(previous: Mapping[str, Any], subject: BackupSubject) -> Mapping[str, Any]:
+    """Return *previous* without what it says of a run that had not ended: it is gone.
+
+    A snapshot that never was can be used for nothing. Of a single backup the run is remembered all
+    the same: it is not begun again.
+    """
+    run = remembered_run(previous)
+    if not run or previous.get("state") in ENDED:
+        return previous
+    fields = ("snapshot",) if subject.spec.schedule is None else ("run", "job", "snapshot")
+    return {name: said for name, said in previous.items() if name not in fields or said != run}
+
+
 def _last_successful_time(done: Run | None, previous: Mapping[str, Any]) -> str | None:
     """Return when a run succeeded last, also when it is removed and one before it is there."""
     times = (None if done is None else done.finished, previous.get("lastSuccessfulTime"))
@@ -99,10 +113,11 @@ def _last_schedule_time(observed: ObservedBackup) -> str | None:
 
 
 def _state(latest: Run | None, standing: Standing, previous: Mapping[str, Any]) -> str:
-    """Return the state of the latest run, also when it is removed by now."""
+    """Return the state of the latest run, also when that has ended and is removed by now."""
     if latest is not None:
         return latest.state
-    return str(previous["state"]) if remembered_run(previous) else standing.reason
+    ended = remembered_run(previous) and previous.get("state") in ENDED
+    return str(previous["state"]) if ended else standing.reason
 
 
 def _dated(
