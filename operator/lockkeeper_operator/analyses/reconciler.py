@@ -29,7 +29,7 @@ from lockkeeper_operator.analyses.status.status import (
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of
 from lockkeeper_operator.kubernetes.caches.store import Store
-from lockkeeper_operator.kubernetes.children.steps import Refused, Step, Wait, brought_about
+from lockkeeper_operator.kubernetes.children.steps import Refused, Step, Wait
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.events import Event
 from lockkeeper_operator.kubernetes.jobs import ENDED
@@ -171,7 +171,7 @@ class AnalysisReconciler:
         # A back-off ends at a time that is known.
         waiting = any(isinstance(step, Wait) and step.reason != BACK_OFF for step in steps)
         # What ended while it was begun is seen with it: what follows from that is still to be done.
-        is_busy = active or waiting or brought_about(steps, refused)
+        is_busy = active or waiting or observed.children != look.observed.children
         longest = ACTIVE_SECONDS if is_busy else REST_SECONDS
         return _rest(longest, None if missing else due_in(status, subject, self.now()))
 

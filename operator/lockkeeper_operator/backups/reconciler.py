@@ -19,7 +19,7 @@ from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of, security_of
 from lockkeeper_operator.kubernetes.api.kinds import JOBS, VOLUME_SNAPSHOT
 from lockkeeper_operator.kubernetes.caches.store import Store
-from lockkeeper_operator.kubernetes.children.steps import Wait, brought_about
+from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren, node_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.times import written
@@ -70,8 +70,8 @@ class BackupReconciler:
             )
             return None
         subject = await self._subject(resource, spec)
-        observed = await self._observed(subject, previous)
-        steps = backup_plan(observed, subject)
+        before = observed = await self._observed(subject, previous)
+        steps = backup_plan(before, subject)
         refused, unseen = await self._objects.carry_out(steps, namespace)
         if steps and not unseen:
             observed = await self._observed(subject, previous)
@@ -80,7 +80,7 @@ class BackupReconciler:
         is_active = any(not run.ended for run in observed.runs)
         is_waiting = any(isinstance(step, Wait) for step in steps)
         # What ended while it was made is seen with it: what follows from that is still to be done.
-        if is_active or is_waiting or unseen or brought_about(steps, refused):
+        if is_active or is_waiting or unseen or observed.children != before.children:
             return ACTIVE_SECONDS
         return self._rest(spec)
 

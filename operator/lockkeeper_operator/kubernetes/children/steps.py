@@ -4,7 +4,6 @@ Deletions carry the uid of what was seen, so that a step planned from a stale vi
 successor of the same name.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -65,8 +64,3 @@ class Refused:
 
 
 Step: TypeAlias = Create | Apply | Delete | Wait | Conflict | Refused
-
-
-def brought_about(steps: Sequence[Step], refused: Sequence[Refused]) -> bool:
-    """Return whether carrying out *steps* changed something, as far as it was not refused."""
-    return sum(isinstance(step, Create | Apply | Delete) for step in steps) > len(refused)
