@@ -31,12 +31,20 @@ def reports_of(pods: Iterable[Manifest]) -> Reports:
     found = Reports({}, failures_of(ended), {})
     for pod in ended:
         job = pod["metadata"].get("labels", {}).get(JOB_LABEL, "")
-        found.troubles[job] = trouble_of(pod)
+        found.troubles[job] = _trouble(pod, found.failures.get(job, ""))
         for end in ends_of(pod):
             result = None if end.get("exitCode") else _result(str(end.get("message", "")))
             if result is not None:
                 found.results[job] = result
     return found
+
+
+def _trouble(pod: Manifest, last_words: str) -> str:
+    """Return why no pod runs; after one that failed, with its *last_words*, another one comes."""
+    trouble = trouble_of(pod)
+    if pod.get("status", {}).get("phase") != "Failed":
+        return trouble
+    return f"the one before failed: {last_words or trouble}"
 
 
 def _result(said: str) -> BackupResult | None:

@@ -103,6 +103,15 @@ def test_what_does_not_run_yet_is_told_with_what_keeps_it_from_that() -> None:
     assert status["conditions"][1]["message"] == (
         f"Job {name} waits for its pod to run: Unschedulable"
     )
+    # Between two tries there is none.
+    said = {"terminated": {"exitCode": 1, "message": "noise\nNo space left on device\n"}}
+    spoke = {"phase": "Failed", "containerStatuses": [{"state": said}]}
+    evicted = {"phase": "Failed", "reason": "Evicted"}
+    for left, words in ((spoke, "noise\nNo space left on device"), (evicted, "Evicted")):
+        status = told(observed(job, pods=({**failed, "status": left},)), subject())
+        assert status["conditions"][1]["message"] == (
+            f"Job {name} waits for its pod to run: the one before failed: {words}"
+        )
     runs = there(run(subject()), status={"active": 1, "ready": 1})
     status = told(observed(runs, pods=(failed,)), subject())
     assert status["conditions"][1]["message"] == f"Job {name} copies the journal"
