@@ -213,6 +213,20 @@ def test_what_was_made_is_told_and_outlives_its_pod() -> None:
     assert (again["result"], true(again)) == (status["result"], {"Reconciling": "Running"})
 
 
+def test_the_last_result_stays_when_its_job_is_removed_before_an_earlier_one() -> None:
+    of = subject(**NIGHTLY)
+    cron, jobs, pods = there(run(of)), [], []
+    for name, at in (("nightly-1", T1), ("nightly-2", T2)):
+        job = there(run(subject()), status={**ended("Complete"), "completionTime": at})
+        job["metadata"] |= {"name": name, "creationTimestamp": at}
+        jobs.append(job)
+        pods.append(pod(name, 0, json.dumps({**REPORT, "takenAt": at})))
+    both = told(observed(cron, *jobs, pods=tuple(pods)), of)
+    assert (both["run"], both["result"]["takenAt"]) == ("nightly-2", T2)
+    left = told(observed(cron, jobs[0], pods=(pods[0],), **both), of)
+    assert (left["lastSuccessfulTime"], left["result"]) == (T2, both["result"])
+
+
 def test_what_went_wrong_is_told_with_the_last_words() -> None:
     manifest = run(subject())
     name = manifest["metadata"]["name"]

@@ -34,7 +34,10 @@ def backup_status(
     previous = observed.status if latest else _without_vanished(observed.status, subject)
     standing = standing_of(steps, refused, latest, reports, subject, previous)
     done = next((run for run in runs if run.state == "Succeeded"), None)
-    result = reports.results.get(done.name) if done is not None else None
+    succeeded = _last_successful_time(done, previous)
+    # One that is there may be older than the last, which is gone.
+    last = done if done is not None and done.finished == succeeded else None
+    result = None if last is None else reports.results.get(last.name)
     status = JournalBackupStatus(
         observed_generation=generation,
         conditions=_dated(standing, previous, generation, now),
@@ -43,7 +46,7 @@ def backup_status(
         job=_name_of(latest, "Job", previous.get("job")),
         snapshot=_name_of(done or latest, "VolumeSnapshot", previous.get("snapshot")),
         last_schedule_time=_last_schedule_time(observed),
-        last_successful_time=_last_successful_time(done, previous),
+        last_successful_time=succeeded,
         result=result or previous.get("result"),
     )
     found: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
