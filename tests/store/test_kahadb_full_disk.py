@@ -226,3 +226,34 @@ def test_a_large_transaction_goes_on_where_the_disk_was_full(
     store.close()
     assert kit.numbers(store, store.open().queues[A]) == [1, *range(10, 30)]
     store.close()
+
+
+def test_a_large_message_that_ends_gives_back_the_room_that_it_took(
+    small_disk: Path, kit: Kit
+) -> None:
+    store = KahaDBStore(
+        small_disk / "data", clock=kit.clock, file_bytes_max=32 << 10, batch_bytes_max=4 << 10
+    )
+    store.open()
+    store.add(A, kit.reference(1), None)
+    kit.until_durable(store)
+    (small_disk / "filler").write_bytes(bytes(300 << 10))
+    large = kit.reference(2, size=300 << 10)
+    store.add(A, large, None)
+    store.flush()
+    with pytest.raises(StoreFullError, match="no room on the disk"):
+        for _ in range(1000):
+            store.completed()
+            store.check_full()
+            select.select([], [], [], 0.005)
+    store.remove(A, large)
+    store.add(A, kit.reference(3), None)
+    kit.until_durable(store)
+    # The file with what was written of it goes, and there is room for the next one.
+    kit.maintain(store, 100_000)
+    kit.until_durable(store)
+    kit.maintain(store, 101_000)
+    store.check_full()
+    store.close()
+    assert kit.numbers(store, store.open().queues[A]) == [1, 3]
+    store.close()

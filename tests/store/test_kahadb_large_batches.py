@@ -1,5 +1,7 @@
 """Large batches, written in pieces: the file at each sync, as a crash there would leave it."""
 
+import errno
+import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from lockkeeper.journal.records import Trace
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import LocalTransactionId
-from lockkeeper.store.base import SKIPPED, Add, Reference
+from lockkeeper.store.base import SKIPPED, WRITTEN, Add, Reference, StoreFullError
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.disk import ThreadDisk
 from lockkeeper.store.kahadb.recovery import replay_directory
@@ -140,6 +142,70 @@ def test_a_large_message_that_ends_while_it_is_written_harms_no_other(
         scan_file(file.path.read_bytes(), file.path.name).require_whole()
     again = KahaDBStore(tmp_path)
     assert kit.numbers(again, again.open().queues[A]) == [2]
+    again.close()
+
+
+def test_nothing_more_is_written_of_a_large_message_that_has_ended(
+    tmp_path: Path, kit: Kit
+) -> None:
+    watched = Watched(tmp_path)
+    store, large = watched.store, kit.reference(1, size=100 * BATCH_BYTES)
+    store.add(A, large, None)
+    for _ in range(3):
+        store.flush()
+        assert becomes_readable(store, 5)
+        store._commit.completed()
+    begun = len(watched.disk.seen)
+    assert begun == 3
+    store.remove(A, large)
+    # It comes again, as another one: what is written of it by now is none of that.
+    same = kit.reference(1, size=100 * BATCH_BYTES)
+    store.add(A, same, None)
+    store.add(A, kit.reference(2), None)
+    kit.until_durable(store)
+    pieces = -(-same.size // BATCH_BYTES)
+    assert len(watched.disk.seen) - begun == 1 + pieces + 1 + 1
+    store.close()
+    again = KahaDBStore(tmp_path)
+    assert kit.numbers(again, again.open().queues[A]) == [1, 2]
+    again.close()
+
+
+def test_what_nobody_needs_any_more_keeps_no_refusal_of_a_full_disk(
+    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Watched(tmp_path).store
+    store.add(A, kit.reference(1), None)
+    kit.until_durable(store)
+    large, receipt = kit.reference(2, size=20 * BATCH_BYTES), kit.Receipt("large")
+    write = os.pwritev
+
+    def no_room_for_much(descriptor: int, buffers: list[bytes], offset: int) -> int:
+        if sum(map(len, buffers)) >= BATCH_BYTES:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, buffers, offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwritev", no_room_for_much)
+        store.add(A, large, receipt)
+        with pytest.raises(StoreFullError, match="no room on the disk"):
+            while True:
+                store.flush()
+                store.check_full()
+                assert becomes_readable(store, 5)
+                store._commit.completed()
+        # Its consumer has it; for what is smaller there is room.
+        assert store.remove(A, large) is receipt
+        store.flush()
+        assert store.waiting() == 0
+        store.check_full()
+        small = kit.reference(3)
+        store.add(A, small, None)
+        kit.until_durable(store)
+        assert small.state == WRITTEN
+    store.close()
+    again = KahaDBStore(tmp_path)
+    assert kit.numbers(again, again.open().queues[A]) == [1, 3]
     again.close()
 
 

@@ -79,6 +79,7 @@ class GroupCommit:
         self._receipts: list[Receipt] = []
         self._failure: StoreError | None = None
         self._ahead: WritingAhead | None = None
+        self._is_left = False
         self._taken = 0
         self._durable = 0
 
@@ -94,20 +95,20 @@ class GroupCommit:
     def begin(self) -> Sequence[Receipt]:
         """Write what waits, as far as it goes into one batch; only while nothing is written.
 
-        Of a large batch that is a piece, and everything waits until it is whole. Returns receipts
-        that needed no write. Without room on the disk everything stays.
+        Of a large batch that is a piece, and everything waits until it is whole, or until nobody
+        needs it. Returns receipts that needed no write. Without room on the disk everything stays.
         """
         if self._failure is not None:
             raise self._failure
         if self._deadline is not None:
             self._deadline.check()
         try:
+            if self._ahead is not None and not self._ahead.is_needed:
+                self._ahead, self._is_left = None, True
             if self._ahead is not None and not self._ahead.is_whole:
                 self._write_ahead(self._ahead)
                 return ()
             batch = self._gather()
-            if self._ahead is not None and batch.size and self._ahead.parts != batch.parts:
-                batch = self._gather_elsewhere(batch)
             if self._ahead is None and batch.size > LARGE_FACTOR * self._batch_bytes_max:
                 undo(batch)
                 self._write_ahead(self._begin_ahead(batch))
@@ -175,9 +176,13 @@ class GroupCommit:
         return receipts
 
     def _gather(self) -> Batch:
-        """Return the next batch, in a new file where it does not fit into the current one."""
+        """Return the next batch, in a new file where it does not fit into the current one.
+
+        So it is where a message is left that was being written ahead and that nobody needs any
+        more: what there is of it has to stay behind the end that is there.
+        """
         files = self._files
-        if files.descriptor < 0:
+        if files.descriptor < 0 or self._is_left:
             if not needs_writing(self.items, self.kinds):
                 return gather(self.items, self.kinds, 0, 0, 0, 0)
             self._rotate()
@@ -195,24 +200,14 @@ class GroupCommit:
         limit = min(room, self._batch_bytes_max)
         return gather(self.items, self.kinds, files.file_id, start, limit, first_room)
 
-    def _gather_elsewhere(self, batch: Batch) -> Batch:
-        """Return the next batch in a new file, instead of *batch* over what was written ahead.
-
-        The message that this was is not needed any more; what is left of it has to stay behind
-        the end that is there. Raises StoreError.
-        """
-        undo(batch)
-        self._rotate()
-        self._ahead = None
-        return self._gather()
-
     def _rotate(self) -> None:
         self._files.rotate()
+        self._is_left = False
         self._file_references.files[self._files.file_id] = FileEntry(self._files.file_bytes_max)
 
     def _begin_ahead(self, batch: Batch) -> WritingAhead:
-        files, parts, piece_bytes = self._files, batch.parts, self._batch_bytes_max
-        self._ahead = WritingAhead(files.descriptor, files.end, parts, batch.size, piece_bytes)
+        files, piece_bytes = self._files, self._batch_bytes_max
+        self._ahead = WritingAhead(files.descriptor, files.end, batch, piece_bytes)
         return self._ahead
 
     def _write_ahead(self, ahead: WritingAhead) -> None:

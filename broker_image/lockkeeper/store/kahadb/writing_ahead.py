@@ -11,28 +11,33 @@ from typing import Final
 from zlib import adler32
 
 from lockkeeper.journal.batch import CONTROL, CONTROL_SIZE, CONTROL_START, EOF_RECORD, EOF_SIZE
+from lockkeeper.store.base import WAITING
+from lockkeeper.store.kahadb.waiting import Batch
 
 PIECE_BYTES_MAX: Final = 2 << 20
 
 
 class WritingAhead:
-    """Writer of the records of one batch, `parts` that are *size* bytes, to *offset* of a file.
+    """Writer of the records of one *batch* to *offset* of a file.
 
     `is_whole` tells that all of them are there. Each piece is to be synced before the next one.
     """
 
-    def __init__(
-        self, descriptor: int, offset: int, parts: list[bytes], size: int, piece_bytes: int
-    ) -> None:
+    def __init__(self, descriptor: int, offset: int, batch: Batch, piece_bytes: int) -> None:
         """*piece_bytes* are written at a time, or PIECE_BYTES_MAX."""
-        self.parts = parts
+        self._references = batch.references
         self._descriptor = descriptor
         self._offset = self._at = offset
-        self._size = size
+        self._size = size = batch.size
         self._checksum = 1
-        self._pieces = _pieces(parts, min(piece_bytes, PIECE_BYTES_MAX))
+        self._pieces = _pieces(batch.parts, min(piece_bytes, PIECE_BYTES_MAX))
         # What looks like a batch in a message is none as long as this stands before it: see `scan`.
         self._piece = EOF_RECORD + CONTROL.pack(CONTROL_START, size, 0)[EOF_SIZE:]
+
+    @property
+    def is_needed(self) -> bool:
+        """Tell whether no message of it has ended before it was written."""
+        return all(each.state == WAITING for each in self._references)
 
     @property
     def is_whole(self) -> bool:
