@@ -268,6 +268,25 @@ def test_a_message_for_a_temporary_destination_that_has_gone_ends_alone() -> Non
     assert pair.far.take() == ["goes on"]
 
 
+def test_a_temporary_destination_may_go_while_a_message_for_it_waits_for_room() -> None:
+    pair = Pair(BridgeSettings(always_sync_send=False))
+    place = temporary(pair.far)
+    pair.far.consume(place)
+    pair.link.pump()
+    pair.near.send(str(place), "x" * 70_000, persistent=False)
+    pair.link.pump()
+    memory = pair.b.broker.memory
+    memory.used += 1 << 30
+    pair.near.send(str(place), "late", persistent=False)
+    pair.link.pump()
+    assert [line.sends for line in pair.b.broker.flow.blocked()] == [1]
+    pair.b.broker.disconnect(pair.far.connection)
+    memory.used -= 1 << 30
+    pair.link.pump()
+    assert pair.b.broker.flow.blocked() == []
+    assert pair.link.bridge.failure == ""
+
+
 def test_a_bridge_to_itself_ends() -> None:
     node = Node("a")
     link = Link(node, node)

@@ -117,3 +117,35 @@ def test_what_is_too_large_does_not_wait_for_room() -> None:
     assert pair.depths() == (0, 1)
     memory.used -= 100 << 20
     assert pair.b.broker.flow.blocked() == []
+
+
+def test_what_becomes_too_large_while_it_waits_is_a_dead_letter_there() -> None:
+    pair = Pair()
+    pair.far.consume("topic://VirtualTopic.T")
+    collect(pair.b, "A")
+    pair.link.pump()
+    memory = pair.b.broker.memory
+    memory.used += 100 << 20
+    pair.near.send("topic://VirtualTopic.T", "x" * 400_000)
+    pair.link.pump()
+    assert waiting(pair.b) == [1]
+    # Two copies would do, three are too many.
+    collect(pair.b, "B")
+    memory.used -= 100 << 20
+    pair.link.pump()
+    assert pair.depths() == (0, 1)
+    assert str(cause_in(pair.b)).startswith("3 copies of ")
+    assert pair.link.bridge.failure == ""
+    pair.near.send("topic://VirtualTopic.T", "next")
+    pair.link.pump()
+    assert pair.far.take() == ["next"]
+
+
+def collect(node: Node, name: str) -> None:
+    """Have a queue collect what is sent to the virtual topic."""
+    node.broker.declare(parse_destination(f"queue://Consumer.{name}.VirtualTopic.T"))
+
+
+def waiting(node: Node) -> list[int]:
+    """Return how many messages wait for room, in each line."""
+    return [line.sends for line in node.broker.flow.blocked()]

@@ -1,7 +1,7 @@
 """Connections as the core sees them: who is there, and what is to be told to them."""
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
@@ -51,6 +51,10 @@ def _no_figures() -> tuple[int, int]:
     return 0, 0
 
 
+Refuse: TypeAlias = Callable[[Message, Receipt | None, BrokerError], None]
+"""Deals with a message that is refused."""
+
+
 class NetworkPeer:
     """Another broker, by its id and name; `connector` is the name of the bridge to it.
 
@@ -58,7 +62,8 @@ class NetworkPeer:
     destination was made at to this peer. With `is_forwarded_to` messages go to it, whose
     confirmations are waited for: it has to be read, and what it may send is limited by itself. One
     that `forwards` sends messages here; one that `has_dialled` is where the bridge began. `figures`
-    tells how many messages it has confirmed, and how many it has brought that were new.
+    tells how many messages it has confirmed, and how many it has brought that were new; `refuse`
+    is for those of them that waited for room in vain.
     """
 
     __slots__ = (
@@ -71,6 +76,7 @@ class NetworkPeer:
         "has_dialled",
         "is_forwarded_to",
         "paths",
+        "refuse",
     )
 
     def __init__(
@@ -89,6 +95,7 @@ class NetworkPeer:
         self.connector = connector
         self.forwards = forwards
         self.figures: Callable[[], tuple[int, int]] = _no_figures
+        self.refuse: Refuse | None = None
         self.is_forwarded_to = False
         self.paths: dict[Destination, tuple[str, ...]] = {}
 
@@ -191,6 +198,13 @@ class Connection:
         self.put(Disconnect(error))
         if receipt is not None:
             receipt.settle()
+
+    def refuse_message(self, message: Message, receipt: Receipt | None, error: BrokerError) -> None:
+        """Refuse a message that waited for room; what comes of that is a bridge's own matter."""
+        if self.network is not None and self.network.refuse is not None:
+            self.network.refuse(message, receipt, error)
+        else:
+            self.refuse(receipt, error)
 
     def part(self) -> None:
         """Tell the transport that the peer has ended the connection in words."""

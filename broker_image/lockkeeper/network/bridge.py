@@ -332,6 +332,7 @@ class Bridge:
         self.inbound = Inbound(
             self._broker, self._bridges.audit, self._wire, connection, self._agreement
         )
+        self.peer.refuse = self.inbound.refuse
         if self._listener is not None:
             self._listener.begun(self)
 

@@ -120,26 +120,30 @@ class Inbound:
     def _send(self, message: Message, receipt: Receipt | None) -> None:
         try:
             self._broker.send(self._connection, message, receipt)
-            return
-        except (InvalidScheduleError, TooLargeError) as refusal:
-            bury_refused(self._broker, self._connection, message, refusal, receipt)
-            return
-        except InvalidDestinationError as error:
-            gone = message.destination.is_temporary
-            self._refuse(receipt, DestinationGoneError(str(message.destination)) if gone else error)
         except BrokerError as refusal:
-            self._refuse(receipt, refusal)
+            self.refuse(message, receipt, refusal)
         except StoreFullError as full:
-            self._refuse(receipt, ResourceAllocationError(str(full)))
+            self.refuse(message, receipt, ResourceAllocationError(str(full)))
         except Exception as error:
             self._broker.containment.note_error("command", self._connection.address, error)
-            self._refuse(receipt, internal_error(error))
-        self._audit.forget(message)
+            self.refuse(message, receipt, internal_error(error))
 
-    def _refuse(self, receipt: Receipt | None, error: BrokerError) -> None:
-        """Answer with an error; a message that nobody waits for is of no great account."""
-        if receipt is not None or not isinstance(error, DestinationGoneError):
-            self._connection.refuse(receipt, error)
+    def refuse(self, message: Message, receipt: Receipt | None, error: BrokerError) -> None:
+        """Refuse a message that could not be taken, at once or after it had waited for room.
+
+        One that never can be is a dead letter; one for a temporary destination that is gone is of
+        no great account unless somebody waits for the answer.
+        """
+        connection = self._connection
+        if isinstance(error, (InvalidScheduleError, TooLargeError)):
+            bury_refused(self._broker, connection, message, error, receipt)
+            return
+        self._audit.forget(message)
+        if isinstance(error, InvalidDestinationError) and message.destination.is_temporary:
+            if receipt is not None:
+                connection.refuse(receipt, DestinationGoneError(str(message.destination)))
+            return
+        connection.refuse(receipt, error)
 
     def receive_acknowledgement(self, data: bytes, start: int, end: int) -> None:
         """Take the acknowledgement of advisories. Raises BrokerError."""

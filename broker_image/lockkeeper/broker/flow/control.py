@@ -254,14 +254,17 @@ class FlowControl:
     def _admit(self, send: BlockedSend) -> None:
         """Take a message that waited; whoever sent it learns of what is wrong with it."""
         # Where it goes may have been removed meanwhile, and not every connection was told.
-        send.connection.last_destination = None
+        connection = send.connection
+        connection.last_destination = None
         try:
-            self._take(send.connection, self._end(send), send.receipt, True)
-        except BrokerError as refusal:
-            send.connection.refuse(send.receipt, refusal)
+            message = self._end(send)
+            try:
+                self._take(connection, message, send.receipt, True)
+            except BrokerError as refusal:
+                connection.refuse_message(message, send.receipt, refusal)
         except Exception as error:
             self._context.containment.note_error("command", send.key[0], error)
-            send.connection.refuse(send.receipt, internal_error(error))
+            connection.refuse(send.receipt, internal_error(error))
 
     def _end(self, send: BlockedSend) -> Message:
         """End the waiting of a send that left its line; returns its message."""
