@@ -127,3 +127,28 @@ def test_jobs_that_wait_for_room_have_their_places(bench: "Bench") -> None:
     bench.tick()
     assert bench.depth(JOBS) == MOST
     assert taken(client, 1) == 0
+
+
+def test_a_prepared_transaction_that_is_told_again_has_its_places_already(bench: "Bench") -> None:
+    client = bench.client()
+    transactions = bench.broker.transactions
+    transactions.begin(client.connection, XID)
+    sent = [
+        client.send("Q", "job", wait=False, properties=LATER, transaction_id=XID) for _ in range(6)
+    ]
+    assert transactions.prepare(client.connection, XID, Reply(client.connection, 1))
+    bench.tick()
+    client.leave()
+    again = bench.client()
+    again.connection.reconnected = True
+    transactions.begin(again.connection, XID)
+    for message in sent:
+        bench.broker.send(again.connection, message, None)
+    # They are counted once.
+    other = bench.client()
+    assert taken(other, 1) == 1
+    assert transactions.prepare(again.connection, XID, Reply(again.connection, 2))
+    assert taken(other, MOST) == 3
+    transactions.commit(again.connection, XID, None, is_one_phase=False)
+    bench.tick()
+    assert bench.depth(JOBS) == MOST

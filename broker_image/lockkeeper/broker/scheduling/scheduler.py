@@ -109,12 +109,16 @@ class Scheduler:
         return jobs.stored(message, schedule, due, timestamp_of(message), message.sequence)
 
     def _find_place(self, connection: Connection, message: Message) -> None:
-        """Refuse a job when no more may wait. Raises BrokerError; what comes again is let in."""
-        if message.transaction_id is None:
+        """Refuse a job when no more may wait. Raises BrokerError.
+
+        One that is told again of a transaction has its place: there, or in the prepared one.
+        """
+        identifier = message.transaction_id
+        if identifier is None:
             self._limit.check()
             return
-        transaction = self._transactions.find(connection, message.transaction_id)
-        if message.key not in transaction.told:
+        transaction = self._transactions.find(connection, identifier)
+        if message.key not in transaction.told and identifier not in self._transactions.prepared:
             self._limit.check()
             self._limit.count(transaction)
 
