@@ -152,3 +152,35 @@ def test_a_prepared_transaction_that_is_told_again_has_its_places_already(bench:
     transactions.commit(again.connection, XID, None, is_one_phase=False)
     bench.tick()
     assert bench.depth(JOBS) == MOST
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+def test_a_job_that_is_sent_again_is_answered_and_dropped_at_the_limit(
+    bench: "Bench", is_local: bool
+) -> None:
+    client = bench.client()
+    client.connection.fault_tolerant = True
+    identifier = client.begin() if is_local else None
+    sent = [
+        client.send("Q", "job", wait=False, properties=LATER, transaction_id=identifier)
+        for _ in range(MOST)
+    ]
+    if identifier is not None:
+        commit(client, identifier)
+    bench.tick()
+    client.leave()
+    again = bench.client()
+    again.connection.fault_tolerant = again.connection.reconnected = True
+    if identifier is not None:
+        bench.broker.transactions.begin(again.connection, identifier)
+    replies = [Reply(again.connection, number) for number in range(MOST)]
+    for message, reply in zip(sent, replies, strict=True):
+        bench.broker.send(again.connection, message, reply)
+    bench.tick()
+    assert again.outputs() == replies
+    if identifier is not None:
+        bench.broker.transactions.commit(again.connection, identifier, None)
+        bench.tick()
+    assert bench.depth(JOBS) == MOST
+    # What is new is refused as before.
+    assert taken(again, 1) == 0

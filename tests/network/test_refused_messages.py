@@ -149,3 +149,22 @@ def collect(node: Node, name: str) -> None:
 def waiting(node: Node) -> list[int]:
     """Return how many messages wait for room, in each line."""
     return [line.sends for line in node.broker.flow.blocked()]
+
+
+def test_a_job_that_comes_again_is_no_refused_one_at_the_limit() -> None:
+    scheduler = SchedulerSettings(enabled=True, max_scheduled_messages=2)
+    near, far = Node("a"), Node("b", settings=BrokerSettings(scheduler=scheduler))
+    far.client().consume("queue://Q")
+    link, sender = Link(near, far), near.client()
+    later = encode_map({"AMQ_SCHEDULED_DELAY": 3_600_000})
+    for _ in range(2):
+        sender.send("queue://Q", "job", marshalled_properties=later)
+    link.pump(holds_back=1)
+    link.cut()
+    link = Link(near, far)
+    link.pump()
+    assert link.bridge.failure == ""
+    assert depth(far, "queue://ActiveMQ.Scheduler.Jobs") == 2
+    inbound = far.accepted[-1].inbound
+    assert inbound is not None
+    assert (inbound.taken, inbound.duplicates) == (2, 2)

@@ -103,22 +103,28 @@ class Scheduler:
             return message
         if not schedule.is_wanted:
             return message
-        self._check_later(message)
         due = schedule.first_due(self._context.now, self._zone)
-        self._find_place(connection, message)
-        return jobs.stored(message, schedule, due, timestamp_of(message), message.sequence)
+        job = jobs.stored(message, schedule, due, timestamp_of(message), message.sequence)
+        if connection.reconnected and connection.audit.is_duplicate(job):
+            # It has its place, whether or not there is one for others.
+            if receipt is not None:
+                self._context.settle_behind(receipt)
+            return None
+        self._check_later(message)
+        self._find_place(connection, job)
+        return job
 
-    def _find_place(self, connection: Connection, message: Message) -> None:
+    def _find_place(self, connection: Connection, job: Message) -> None:
         """Refuse a job when no more may wait. Raises BrokerError.
 
         One that is told again of a transaction has its place: there, or in the prepared one.
         """
-        identifier = message.transaction_id
+        identifier = job.transaction_id
         if identifier is None:
             self._limit.check()
             return
         transaction = self._transactions.find(connection, identifier)
-        if message.key not in transaction.told and identifier not in self._transactions.prepared:
+        if job.key not in transaction.told and identifier not in self._transactions.prepared:
             self._limit.check()
             self._limit.count(transaction)
 
