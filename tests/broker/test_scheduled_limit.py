@@ -92,15 +92,19 @@ def test_jobs_have_their_places_while_their_commit_is_written(bench: "Bench") ->
     assert taken(client, MOST + 1) == MOST
 
 
-def test_a_prepared_transaction_has_its_places(bench: "Bench") -> None:
-    client, other = bench.client(), bench.client()
-    transactions = bench.broker.transactions
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_prepared_transaction_has_its_places(bench: "Bench", is_restarted: bool) -> None:
+    client, transactions = bench.client(), bench.broker.transactions
     transactions.begin(client.connection, XID)
     assert taken(client, 6, transaction_id=XID) == 6
     assert transactions.prepare(client.connection, XID, Reply(client.connection, 1))
     bench.tick()
+    if is_restarted:
+        bench.store.close()
+        bench = bench.restart()
+    other = bench.client()
     assert taken(other, MOST) == 4
-    transactions.commit(client.connection, XID, None, is_one_phase=False)
+    bench.broker.transactions.commit(other.connection, XID, None, is_one_phase=False)
     bench.tick()
     assert bench.depth(JOBS) == MOST
     assert taken(other, 1) == 0

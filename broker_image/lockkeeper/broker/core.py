@@ -147,15 +147,8 @@ class Broker:
     def recover(self) -> Past:
         """Take back what the store holds; blocks while it is read."""
         recovered = self.context.store.open()
-        give_back(
-            recovered,
-            self.context,
-            self.registry,
-            self.subscriptions,
-            self.transactions,
-            self.audit,
-            self.streams,
-        )
+        keepers = (self.registry, self.subscriptions, self.transactions, self.schedulers)
+        give_back(recovered, self.context, *keepers, self.audit, self.streams)
         if recovered.identity is not None and recovered.identity.name == self.name:
             self._be_known_as(recovered.identity.broker_id)
         return Past(recovered.last_trace, recovered.epoch)

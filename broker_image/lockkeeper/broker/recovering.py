@@ -3,6 +3,7 @@
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.registry import Registry
+from lockkeeper.broker.scheduling.making import SchedulerMaker
 from lockkeeper.broker.streams.bridges import tell_sent
 from lockkeeper.broker.streams.strays import move_strays
 from lockkeeper.broker.streams.streams import Streams
@@ -17,6 +18,7 @@ def give_back(
     registry: Registry,
     subscriptions: SubscriptionManager,
     transactions: TransactionManager,
+    schedulers: SchedulerMaker,
     audit: ProducerAudit,
     streams: Streams,
 ) -> None:
@@ -32,6 +34,7 @@ def give_back(
     subscriptions.lasting.start()
     for identifier, operations in recovered.prepared.items():
         transactions.recover(identifier, operations)
+    schedulers.recover()
     audit.restore(recovered.producers)
     tell_sent(streams, audit.note)
     context.copy_ids.resume(recovered.producers)

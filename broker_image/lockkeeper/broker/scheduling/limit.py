@@ -32,13 +32,13 @@ class JobLimit:
                 f"{self._most} scheduled messages wait already (scheduler.maxScheduledMessages)"
             )
 
-    def count(self, transaction: "Transaction") -> None:
-        """Count a job that waits from the commit on, until the transaction is over."""
+    def count(self, transaction: "Transaction", more: int = 1) -> None:
+        """Count jobs that wait from the commit on, until the transaction is over."""
         jobs = self._undecided.get(transaction)
         if jobs is None:
             jobs, transaction.ending = 0, partial(self._forget, transaction)
-        self._undecided[transaction] = jobs + 1
-        self._undecided_jobs += 1
+        self._undecided[transaction] = jobs + more
+        self._undecided_jobs += more
 
     def _forget(self, transaction: "Transaction") -> None:
         """Count the jobs of a transaction no more, or as those that wait."""

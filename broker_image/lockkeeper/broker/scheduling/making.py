@@ -50,6 +50,11 @@ class SchedulerMaker:
         self._context.deliver_later = scheduler.deliver_later
         return scheduler
 
+    def recover(self) -> None:
+        """Have the scheduler, if there is one, know of what the store held."""
+        if self._scheduler is not None:
+            self._scheduler.recover()
+
     def prepare_redelivery(self, policies: "PolicyMap") -> None:
         """Be able to redeliver if one of *policies* asks for that. Raises BrokerError."""
         if not policies.any_redelivers() or hasattr(self._context, "deliver_later"):

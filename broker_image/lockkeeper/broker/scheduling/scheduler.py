@@ -128,6 +128,13 @@ class Scheduler:
             self._limit.check()
             self._limit.count(transaction)
 
+    def recover(self) -> None:
+        """Know of the jobs that prepared transactions have sent before the broker was started."""
+        for transaction in self._transactions.prepared.values():
+            for run in transaction.sent:
+                if run.route is self._queue:
+                    self._limit.count(transaction, len(run.references))
+
     def passes(self, messages: Sequence[Message]) -> bool:
         """See `Interceptor.passes`: nothing of them is to come later."""
         destination = messages[0].destination
