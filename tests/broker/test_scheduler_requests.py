@@ -219,6 +219,36 @@ def test_jobs_of_one_id_are_removed_that_come_again_meanwhile(bench: "Bench") ->
     assert bench.depth(str(JOBS)) == 0
 
 
+@pytest.mark.parametrize("how", ["REMOVE", "REMOVEALL", "those of a time"])
+def test_what_jobs_begin_while_they_are_removed_is_removed(bench: "Bench", how: str) -> None:
+    client, to_minute = bench.client(), MINUTE - bench.now % MINUTE
+    begins = scheduled(cron="* * * * *", delay=MINUTE, period=MINUTE, repeat=-1)
+    # Long enough that a minute begins before their turn has come.
+    before = scheduled(delay=to_minute - 1)
+    sent = client.send("Q", "one", wait=False, properties=before)
+    if how == "REMOVE":
+        send_again(client, sent, 2 * ENDED_IN_A_TURN)
+        send_again(client, sent, 3, marshalled_properties=encode_map(begins))
+    else:
+        for properties in (*[before] * 2 * ENDED_IN_A_TURN, *[begins] * 3):
+            client.send("Q", "one", wait=False, properties=properties)
+    bench.tick()
+    asked: dict[str, Any] = {"scheduledJobId": str(decoded(sent).message_id)}
+    if how == "those of a time":
+        asked = {"ACTION_START_TIME": "1", "ACTION_END_TIME": str(bench.now + to_minute)}
+    client.outputs()
+    reply = ask(client, "REMOVE" if how == "REMOVE" else "REMOVEALL", **asked)
+    turn(bench)
+    assert bench.depth(str(JOBS)) > ENDED_IN_A_TURN
+    bench.now += to_minute
+    bench.steady += to_minute
+    turns_until(client, reply)
+    assert bench.depth(str(JOBS)) == 0
+    come = bench.depth("Q")
+    bench.tick(3 * MINUTE)
+    assert bench.depth("Q") == come
+
+
 @pytest.mark.parametrize("action", ["BROWSE", "REMOVEALL"])
 def test_jobs_are_looked_for_in_turns(bench: "Bench", action: str) -> None:
     client = bench.client()

@@ -1,6 +1,7 @@
 """Requests about jobs, sent to a topic (ActiveMQ's scheduler management)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeAlias
 
@@ -35,6 +36,13 @@ class Management:
         self._queue = queue
         self._requests = requests
         self._copy = copy
+        self._removals = 0
+        self._begun: dict[str, list[str]] = {}
+
+    def note_begun(self, identifier: str, by: str) -> None:
+        """Note the id of a job that another one begins: who removes that means this one, too."""
+        if self._removals:
+            self._begun.setdefault(by, []).append(identifier)
 
     def carry_out(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Do what a message to the management topic asks for. Raises BrokerError.
@@ -95,14 +103,36 @@ class Management:
         return self._queue.peek(reference) if self._queue.holds(reference, latest) else None
 
     def _remove_all(self, first: int, last: int, latest: int) -> Steps:
-        for identifier in (yield from search(self._queue.entries(), first, last, latest)):
-            yield from self._remove(identifier, latest)
+        with self._noting_begun():
+            for identifier in (yield from search(self._queue.entries(), first, last, latest)):
+                yield from self._remove_with_begun(identifier, latest)
 
     def _remove(self, identifier: str, latest: int) -> Steps:
-        """Remove the jobs up to number *latest* that have this id, until there are none.
+        with self._noting_begun():
+            yield from self._remove_with_begun(identifier, latest)
 
-        One that is carried out between two steps may come again.
+    @contextmanager
+    def _noting_begun(self) -> Iterator[None]:
+        """Have noted what jobs begin while some are removed."""
+        self._removals += 1
+        try:
+            yield
+        finally:
+            self._removals -= 1
+            if not self._removals:
+                self._begun.clear()
+
+    def _remove_with_begun(self, identifier: str, latest: int) -> Steps:
+        """Remove the jobs up to number *latest* that have this id, and what they began meanwhile.
+
+        One that is carried out between two steps begins others, or comes again.
         """
+        yield from self._remove_named(identifier, latest)
+        for begun in self._begun.get(identifier, ()):
+            yield from self._remove_named(begun, latest)
+
+    def _remove_named(self, identifier: str, latest: int) -> Steps:
+        """Remove the jobs up to number *latest* that have this id, until there are none."""
         is_found = True
         while is_found:
             is_found = False

@@ -223,7 +223,9 @@ class Scheduler:
             if self._only_begins_others(job):
                 once = schedule._replace(cron="")
                 due = once.first_due(now, self._zone)
-                found.append(Job(str(self._message_id()), due, once, job.number))
+                begun = Job(str(self._message_id()), due, once, job.number)
+                self._management.note_begun(begun.identifier, job.identifier)
+                found.append(begun)
             return found
         if schedule.repeat == 0:
             return None
