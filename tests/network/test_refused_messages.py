@@ -16,6 +16,8 @@ from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.primitives import Value, encode_map
 from lockkeeper.message.rewrite import decoded, properties_of
 from lockkeeper.network.settings import BridgeSettings
+from lockkeeper.store.base import Store, StoreFullError
+from lockkeeper.store.memory import MemoryStore
 
 LIMIT = 1 << 20
 RULE = CompositeDestination(
@@ -40,8 +42,8 @@ REFUSED = {
 class Pair:
     """Two linked brokers, of which the far one takes less."""
 
-    def __init__(self) -> None:
-        self.a, self.b = Node("a", settings=SETTINGS), Node("b", settings=FAR)
+    def __init__(self, store: Store | None = None) -> None:
+        self.a, self.b = Node("a", settings=SETTINGS), Node("b", store, settings=FAR)
         self.near, self.far = self.a.client(), self.b.client()
         self.far.consume("queue://Q")
         self.link = Link(self.a, self.b, BridgeSettings())
@@ -55,12 +57,18 @@ class Pair:
 
     def depths(self) -> tuple[int, int]:
         """Return how many messages are left here, and how many dead letters are there."""
-        return depth(self.a, "queue://Q"), depth(self.b, "queue://ActiveMQ.DLQ")
+        return left(self.a, "queue://Q"), depth(self.b, "queue://ActiveMQ.DLQ")
 
 
 def depth(node: Node, name: str) -> int:
     region = node.broker.registry.find(parse_destination(name))
     return 0 if region is None else region.depth()
+
+
+def left(node: Node, name: str) -> int:
+    """Return how many messages are at a queue, also those that a bridge has forwarded."""
+    found = node.broker.registry.find_queue(parse_destination(name))
+    return 0 if found is None else found.depth() + found.in_flight()
 
 
 def cause_in(node: Node) -> Value:
@@ -108,15 +116,48 @@ def test_what_is_not_persistent_ends(kind: str) -> None:
     assert pair.link.bridge.is_open
 
 
-def test_what_is_too_large_does_not_wait_for_room() -> None:
+class Small(MemoryStore):
+    """A store that is full when a test says so."""
+
+    is_full = False
+
+    def check_full(self) -> None:
+        if self.is_full:
+            raise StoreFullError("no room")
+
+
+def test_what_is_too_large_does_not_wait_to_be_taken() -> None:
     pair = Pair()
     memory = pair.b.broker.memory
     memory.used += 100 << 20
     pair.near.send("queue://Q", **TOO_LARGE)
     pair.link.pump()
-    assert pair.depths() == (0, 1)
+    # Its dead letter does.
+    assert waiting(pair.b) == [1]
+    assert pair.depths()[1] == 0
     memory.used -= 100 << 20
+    pair.link.pump()
+    assert pair.depths() == (0, 1)
     assert pair.b.broker.flow.blocked() == []
+
+
+def test_dead_letters_of_what_is_refused_do_not_pass_a_full_store() -> None:
+    store = Small()
+    pair = Pair(store)
+    store.is_full = True
+    for _ in range(3):
+        pair.near.send("queue://Q", **BAD_SCHEDULE)
+    pair.link.pump()
+    assert pair.depths() == (3, 0)
+    assert waiting(pair.b) == [3]
+    # What waits for room goes with its bridge, and comes again.
+    pair.again()
+    assert pair.depths() == (3, 0)
+    assert waiting(pair.b) == [3]
+    store.is_full = False
+    pair.link.pump()
+    assert pair.depths() == (0, 3)
+    assert pair.link.bridge.failure == ""
 
 
 def test_what_becomes_too_large_while_it_waits_is_a_dead_letter_there() -> None:

@@ -14,8 +14,8 @@ from lockkeeper.message.message import Message
 from lockkeeper.store.producers import network_stream
 
 ORIGINALS_MAX: Final = 100_000
-# A stream of numbers, and a number in it.
-_Key: TypeAlias = tuple[bytes, int]
+Key: TypeAlias = tuple[bytes, int]
+"""A stream of numbers, and a number in it."""
 
 
 class NetworkAudit:
@@ -26,7 +26,7 @@ class NetworkAudit:
 
     def __init__(self, audit: ProducerAudit) -> None:
         self._audit = audit
-        self._originals: dict[_Key, _Key] = {}
+        self._originals: dict[Key, Key] = {}
         self.duplicates = 0
 
     def stand_for(self, copy: Message, original: Message) -> None:
@@ -35,24 +35,36 @@ class NetworkAudit:
             self._originals.clear()
         self._originals[_key_of(copy)] = _key_of(original)
 
-    def record(self, message: Message) -> None:
-        """Note a message that was taken."""
+    def key_of(self, message: Message) -> Key:
+        """Return what a message is known by."""
         key = _key_of(message)
-        self._audit.note(*self._originals.pop(key, key))
+        return self._originals.get(key, key)
 
-    def is_duplicate(self, message: Message) -> bool:
-        """Tell whether a message has come before, as far as is known."""
-        key = _key_of(message)
-        is_known = self._audit.holds(*self._originals.get(key, key))
+    def note(self, key: Key) -> None:
+        """Note a message that was taken, by its key."""
+        self._audit.note(*key)
+
+    def knows(self, key: Key) -> bool:
+        """Tell whether a message with this key has come before, as far as is known."""
+        is_known = self._audit.holds(*key)
         self.duplicates += is_known
         return is_known
 
+    def record(self, message: Message) -> None:
+        """Note a message that was taken."""
+        self.note(self.key_of(message))
+        self.forget(message)
+
+    def is_duplicate(self, message: Message) -> bool:
+        """Tell whether a message has come before, as far as is known."""
+        return self.knows(self.key_of(message))
+
     def forget(self, message: Message) -> None:
-        """Know a copy no more that was not taken."""
+        """Know a copy no more by what it was made of."""
         self._originals.pop(_key_of(message), None)
 
 
-def _key_of(message: Message) -> _Key:
+def _key_of(message: Message) -> Key:
     return _stream_of(message), message.number
 
 

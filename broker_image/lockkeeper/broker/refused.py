@@ -9,6 +9,7 @@ import logging
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.network_audit import Key, NetworkAudit
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
 from lockkeeper.message.destination import queue
 from lockkeeper.message.message import Message
@@ -19,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 def bury_refused(
     broker: Broker,
+    audit: NetworkAudit,
     connection: Connection,
     message: Message,
     refusal: BrokerError,
@@ -26,11 +28,13 @@ def bury_refused(
 ) -> None:
     """Make a dead letter of a message of a bridge that is refused whenever it comes.
 
-    The receipt is settled when that is durable. One that is not persistent ends, unless its
-    policy keeps it.
+    It waits for room like anything else that the bridge brings, and the receipt is settled when it
+    is durable. One that is not persistent ends, unless its policy keeps it.
     """
     context, origin = broker.context, message.destination
-    if message.persistent and connection.audit.is_duplicate(message):
+    burial = _Burial(broker, audit, audit.key_of(message))
+    audit.forget(message)
+    if message.persistent and burial.is_known():
         if receipt is not None:
             context.settle_behind(receipt)
         return
@@ -46,8 +50,39 @@ def bury_refused(
         return
     lifetime = policy.dead_letters.expiration
     expiration = context.now + lifetime if lifetime else 0
-    buried = dead_letter(message, target, str(refusal), context.copy_id(message), expiration)
-    context.find_route(target).accept(buried, receipt)
+    letter = dead_letter(message, target, str(refusal), context.copy_id(message), expiration)
     context.advisories.dead_lettered(origin, policy.advisories, message)
-    if message.persistent:
-        connection.audit.record(message)
+    burial.take(connection, letter, receipt)
+
+
+class _Burial:
+    """The end of a refused message, which is known by *key*: of the whole no more is kept."""
+
+    def __init__(self, broker: Broker, audit: NetworkAudit, key: Key) -> None:
+        self._broker = broker
+        self._audit = audit
+        self._key = key
+
+    def is_known(self) -> bool:
+        """Tell whether the message was taken before, or buried."""
+        return self._audit.knows(self._key)
+
+    def take(
+        self,
+        connection: Connection,
+        letter: Message,
+        receipt: Receipt | None,
+        is_admitted: bool = False,
+    ) -> None:
+        """Take the dead letter; one that *is admitted* has waited for room already."""
+        context, flow = self._broker.context, self._broker.flow
+        region = context.find_route(letter.destination)
+        if not is_admitted and not flow.admits(connection, letter, receipt, (region,), self.take):
+            return
+        if letter.persistent and is_admitted and self.is_known():
+            if receipt is not None:
+                context.settle_behind(receipt)
+            return
+        region.accept(letter, receipt)
+        if letter.persistent:
+            self._audit.note(self._key)

@@ -136,7 +136,7 @@ class Inbound:
         """
         connection = self._connection
         if isinstance(error, (InvalidScheduleError, TooLargeError)):
-            bury_refused(self._broker, connection, message, error, receipt)
+            bury_refused(self._broker, self._audit, connection, message, error, receipt)
             return
         self._audit.forget(message)
         if isinstance(error, InvalidDestinationError) and message.destination.is_temporary:

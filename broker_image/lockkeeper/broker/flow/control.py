@@ -28,6 +28,7 @@ _RESERVE_BYTES: Final = 16 << 20
 _FOR_MEMORY = (Limit.MEMORY_USAGE, Limit.TEMP_USAGE)
 
 Take = Callable[[Connection, Message, Receipt | None, bool], None]
+"""Takes a message; with True it has waited for room already."""
 
 
 Key = tuple[Destination, bool]
@@ -42,7 +43,7 @@ class BlockedSend:
     """A send that waits since `since` (ms since the epoch) for room in its `regions`.
 
     Its message may be in a temporary file; `stalled_bytes` is what it weighs if it is not. `behind`
-    are sends of its connection to some of its regions that wait in other lines.
+    are sends of its connection to some of its regions that wait in other lines. `take` takes it.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class BlockedSend:
         "regions",
         "since",
         "stalled_bytes",
+        "take",
         "timer",
     )
 
@@ -67,6 +69,7 @@ class BlockedSend:
         regions: Sequence[Region],
         limit: Limit,
         since: int,
+        take: Take,
     ) -> None:
         self.connection = connection
         self.key: Key = (message.destination, message.persistent)
@@ -75,6 +78,7 @@ class BlockedSend:
         self.regions = regions
         self.limit = limit
         self.since = since
+        self.take = take
         self.stalled_bytes = len(message.body)
         self.timer: Timer | None = None
         self.is_waiting = True
@@ -102,7 +106,7 @@ class FlowControl:
     """The sends that wait; `lines` by destination and delivery mode, oldest first in each."""
 
     def __init__(self, context: Context, usage: SystemUsage, take: Take) -> None:
-        """*take* takes a message for which there is room now."""
+        """*take* takes a message for which there is room now, unless it has its own way."""
         self._context = context
         self._usage = usage
         self._take = take
@@ -115,8 +119,9 @@ class FlowControl:
         message: Message,
         receipt: Receipt | None,
         regions: Sequence[Region],
+        take: Take | None = None,
     ) -> bool:
-        """Tell whether a message may come in now; if not, it waits from now on.
+        """Tell whether a message may come in now; if not, it waits until it is to *take*.
 
         Raises ResourceAllocationError when it is not to wait, and StoreFullError for one of a
         transaction: those never wait, as the outcome would have to wait with them.
@@ -127,7 +132,8 @@ class FlowControl:
         limit = self._obstacle(connection, message, regions)
         if limit is None:
             return True
-        self._wait(BlockedSend(connection, message, receipt, regions, limit, self._context.now))
+        since, take = self._context.now, take or self._take
+        self._wait(BlockedSend(connection, message, receipt, regions, limit, since, take))
         self._advise(connection, message, limit)
         return False
 
@@ -237,6 +243,8 @@ class FlowControl:
             line = self.lines.pop(key)
             with self._context.containment.at("command", key[0]):
                 self._advance(line, is_persistent=key[1])
+            # What was refused of it may wait in the same place as a dead letter.
+            line.extend(self.lines.pop(key, ()))
             if line:
                 self.lines[key] = line
         self._set_gate()
@@ -259,7 +267,7 @@ class FlowControl:
         try:
             message = self._end(send)
             try:
-                self._take(connection, message, send.receipt, True)
+                send.take(connection, message, send.receipt, True)
             except BrokerError as refusal:
                 connection.refuse_message(message, send.receipt, refusal)
         except Exception as error:
