@@ -155,13 +155,13 @@ class Client:
         broker = self.node.broker
         producer = ProducerId(self.name, 1, 1)
         number, sequence = next(self._numbers), next(broker.sequences)
+        message_id = MessageId(producer, number, sequence)
         message = encoded(
             ActiveMQTextMessage(
                 producer_id=producer,
                 destination=parse_destination(to),
-                message_id=MessageId(producer, number, sequence),
                 content=len(text).to_bytes(4, "big") + text.encode(),
-                **{"persistent": True, **fields},
+                **{"persistent": True, "message_id": message_id, **fields},
             ),
             sequence,
         )

@@ -13,6 +13,7 @@ from lockkeeper.broker.settings import (
     SystemUsage,
 )
 from lockkeeper.message.destination import parse_destination
+from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.primitives import Value, encode_map
 from lockkeeper.message.rewrite import decoded, properties_of
 from lockkeeper.network.settings import BridgeSettings
@@ -209,3 +210,15 @@ def test_a_job_that_comes_again_is_no_refused_one_at_the_limit() -> None:
     inbound = far.accepted[-1].inbound
     assert inbound is not None
     assert (inbound.taken, inbound.duplicates) == (2, 2)
+
+
+def test_messages_of_one_id_for_several_queues_are_as_many_dead_letters() -> None:
+    """ActiveMQ's copies have the id of the message that they are made of."""
+    pair = Pair()
+    pair.far.consume("queue://OTHER")
+    pair.link.pump()
+    same = MessageId(ProducerId("ID:java", 1, 1), 7)
+    for name in ("queue://Q", "queue://OTHER"):
+        pair.near.send(name, **BAD_SCHEDULE, message_id=same)
+    pair.link.pump()
+    assert pair.depths() == (0, 2)

@@ -6,6 +6,8 @@ import pytest
 from linked_brokers import Link, Node
 from test_replays import REPLAYS, policies
 
+from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
+from lockkeeper.message.primitives import encode_map
 from lockkeeper.network.settings import BridgeSettings
 from lockkeeper.store.kahadb import KahaDBStore
 
@@ -120,3 +122,26 @@ def test_what_comes_back_twice_is_known_by_the_id_that_it_came_with() -> None:
     back.cut()
     Link(far, near).pump()
     assert here.take() == ["x"]
+
+
+def test_what_was_refused_is_one_dead_letter(tmp_path: Path) -> None:
+    settings = BrokerSettings(scheduler=SchedulerSettings(enabled=True))
+    near, far = Node("a"), Node("b", KahaDBStore(tmp_path), settings=settings)
+    far.client("c").consume("queue://Q")
+    link, sender = Link(near, far), near.client()
+    bad = encode_map({"AMQ_SCHEDULED_CRON": "whenever"})
+    sender.send("queue://Q", "x", marshalled_properties=bad)
+    sender.send("queue://Q", "y", marshalled_properties=bad)
+    link.pump(holds_back=1)
+    link.cut()
+    far.store.close()
+    far = Node("b", KahaDBStore(tmp_path), settings=settings)
+    taker = far.client("c")
+    taker.consume("queue://Q")
+    taker.consume("queue://ActiveMQ.DLQ")
+    link = Link(near, far)
+    sender.send("queue://Q", "z", marshalled_properties=bad)
+    link.pump()
+    assert taker.take() == ["x", "y", "z"]
+    assert link.bridge.failure == ""
+    far.store.close()

@@ -5,14 +5,18 @@ be refused, and all that waits behind it would wait for ever.
 """
 
 import logging
+from hashlib import sha256
 
 from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.network_audit import Key, NetworkAudit
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
 from lockkeeper.message.destination import queue
+from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.message import Message
+from lockkeeper.message.text import decode_text
 from lockkeeper.store.base import Receipt
 
 logger = logging.getLogger(__name__)
@@ -32,12 +36,6 @@ def bury_refused(
     is durable. One that is not persistent ends, unless its policy keeps it.
     """
     context, origin = broker.context, message.destination
-    burial = _Burial(broker, audit, audit.key_of(message))
-    audit.forget(message)
-    if message.persistent and burial.is_known():
-        if receipt is not None:
-            context.settle_behind(receipt)
-        return
     logger.warning("a message for %s from %s is refused: %s", origin, connection.address, refusal)
     policy = context.policies.find(origin)
     target = dead_letter_destination(policy.dead_letters, origin, message, expired=False)
@@ -50,22 +48,43 @@ def bury_refused(
         return
     lifetime = policy.dead_letters.expiration
     expiration = context.now + lifetime if lifetime else 0
-    letter = dead_letter(message, target, str(refusal), context.copy_id(message), expiration)
+    letter = dead_letter(message, target, str(refusal), _letter_id(context, message), expiration)
+    burial = _Burial(broker, audit, audit.key_of(message), audit.key_of(letter))
+    audit.forget(message)
+    if message.persistent and burial.is_known():
+        if receipt is not None:
+            context.settle_behind(receipt)
+        return
     context.advisories.dead_lettered(origin, policy.advisories, message)
     burial.take(connection, letter, receipt)
 
 
-class _Burial:
-    """The end of a refused message, which is known by *key*: of the whole no more is kept."""
+def _letter_id(context: Context, message: Message) -> MessageId:
+    """Return the id of a message's dead letter; it is shown as that of the message.
 
-    def __init__(self, broker: Broker, audit: NetworkAudit, key: Key) -> None:
+    It is the same whenever that comes, so that the letter is known after a restart. Messages for
+    several destinations may have one id.
+    """
+    stream = message.lead.producer + message.destination.wire
+    own = ProducerId(f"ID:refused-{sha256(stream).hexdigest()}", 1, 1)
+    return MessageId(own, message.number, context.next_sequence(), decode_text(message.identifier))
+
+
+class _Burial:
+    """The end of a refused message, of which no more is kept than what it is known by.
+
+    That is *key*; its dead letter is known by *letter_key*, after a restart by that alone.
+    """
+
+    def __init__(self, broker: Broker, audit: NetworkAudit, key: Key, letter_key: Key) -> None:
         self._broker = broker
         self._audit = audit
         self._key = key
+        self._letter_key = letter_key
 
     def is_known(self) -> bool:
         """Tell whether the message was taken before, or buried."""
-        return self._audit.knows(self._key)
+        return self._audit.knows(self._key) or self._audit.knows(self._letter_key)
 
     def take(
         self,
