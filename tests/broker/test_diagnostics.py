@@ -14,10 +14,13 @@ from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message.destination import parse_destination, queue
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import AckType
+from lockkeeper.message.primitives import Value
 from lockkeeper.store.kahadb import KahaDBStore
 
 if TYPE_CHECKING:
@@ -308,3 +311,22 @@ def test_a_file_with_names_is_kept_until_they_were_told_again(
     assert [after[number] for number in second] == [["names"]] * len(second)
     assert after[last] == ["current"]
     disk.close()
+
+
+def test_a_job_waits_for_its_time_and_then_for_room(make_bench: "type[Bench]") -> None:
+    bench = make_bench(settings=BrokerSettings(scheduler=SchedulerSettings(enabled=True)))
+    later: dict[str, Value] = {"AMQ_SCHEDULED_DELAY": 5000}
+    message = bench.client().send("Q", "x", properties=later, persistent=False)
+    jobs = queue_of(bench, str(JOBS))
+    (reason,) = why_queue(jobs)
+    assert (reason.code, reason.facts["due"]) == ("scheduled", bench.now + 5000)
+    assert "in 5,000 ms" in reason.text
+    assert why_message(bench.broker, jobs, message.key.decode()) == [reason]
+    # No transaction may have so much: see `FlowControl`.
+    bench.broker.memory.used += 8 << 30
+    bench.tick(5000)
+    assert codes(why_queue(jobs)) == ["scheduled-without-room"]
+    bench.broker.memory.used -= 8 << 30
+    bench.tick(1000)
+    assert why_queue(jobs) == []
+    assert bench.depth("Q") == 1

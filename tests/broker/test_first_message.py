@@ -72,7 +72,7 @@ def test_of_jobs_it_is_the_one_that_is_due_next(make_bench: "type[Bench]") -> No
     jobs = bench.queue(JOBS)
     assert jobs.first() is in_front(jobs)
     assert first_timestamp(client, JOBS) == begun + HOUR
-    assert [each.code for each in why_queue(jobs)] == ["no-consumer"]
+    assert [each.code for each in why_queue(jobs)] == ["scheduled"]
     while (first := jobs.first()) is not None:
         assert first is in_front(jobs)
         assert isinstance(jobs, JobQueue)

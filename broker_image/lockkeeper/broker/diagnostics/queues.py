@@ -13,6 +13,8 @@ from lockkeeper.broker.diagnostics.reason import (
     name_of,
 )
 from lockkeeper.broker.regions.sub_queues import GROUP_BEGINS
+from lockkeeper.broker.scheduling.job_queue import JobQueue
+from lockkeeper.broker.scheduling.management import MANAGEMENT
 from lockkeeper.broker.subscriptions.network import NetworkRoute, may_pass
 from lockkeeper.message.broker_path import broker_path
 
@@ -38,6 +40,8 @@ def why_queue(queue: "Queue") -> list[Reason]:
 
 def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
     """Return why a message that waits is not delivered; never empty."""
+    if isinstance(queue, JobQueue):
+        return [_why_scheduled(queue, reference)]
     shut = _why_shut(queue) or _why_resting(queue)
     if shut is not None:
         return [shut]
@@ -52,6 +56,27 @@ def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
     if None in reasons:
         return [_why_later(queue, reference, message)]
     return [reason for reason in reasons if reason is not None]
+
+
+def _why_scheduled(queue: JobQueue, reference: "Reference") -> Reason:
+    """Return what a job waits for: nobody consumes it."""
+    due = queue.due_of(reference)
+    if due is None:
+        return Reason("gone", "it was carried out just now", "none is needed", {})
+    left = due - queue.context.now
+    if left > 0:
+        return Reason(
+            "scheduled",
+            f"it is a scheduled message, whose time comes in {left:,} ms",
+            f"none is needed; a message to {MANAGEMENT} removes it",
+            {"due": due},
+        )
+    return Reason(
+        "scheduled-without-room",
+        "the time of this scheduled message has come, but there is no room where it goes",
+        "room there: it is tried again each second",
+        {"due": due},
+    )
 
 
 def _why_expired(queue: "Queue", message: "Message") -> Reason:
@@ -86,6 +111,8 @@ def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reaso
     for position, reference in enumerate(queue.waiting()):
         message = _peek_in_time(queue, reference, position)
         if message is not None and message.identifier == key:
+            if isinstance(queue, JobQueue):
+                return why_waiting(queue, reference)
             ahead = Reason(
                 "waiting",
                 f"it waits behind {counted(position, 'message')}",

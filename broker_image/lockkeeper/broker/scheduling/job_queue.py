@@ -160,6 +160,11 @@ class JobQueue(Queue):
         job = self._coming.get(reference) if entry is None else entry[0]
         return job is not None and job.number <= latest
 
+    def due_of(self, reference: Reference) -> int | None:
+        """Return when a job is due that waits (ms since the epoch)."""
+        entry = self._jobs.get(reference)
+        return None if entry is None else entry[0].due
+
     def cancel(self, reference: Reference) -> None:
         """End a job that waits, or as soon as it would begin to."""
         if self._forget_coming(reference):
