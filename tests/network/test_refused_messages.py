@@ -24,19 +24,25 @@ LIMIT = 1 << 20
 RULE = CompositeDestination(
     "Q", forward_to=(ForwardTo(queue="A"), ForwardTo(queue="B")), forward_only=False
 )
+CIRCLE = (
+    CompositeDestination("LOOP", forward_to=(ForwardTo(queue="BACK"),)),
+    CompositeDestination("BACK", forward_to=(ForwardTo(queue="LOOP"),)),
+)
 FAR = BrokerSettings(
     system_usage=SystemUsage(MemoryUsage(LIMIT)),
     scheduler=SchedulerSettings(enabled=True),
-    composite_destinations=(RULE,),
+    composite_destinations=(RULE, *CIRCLE),
 )
 TOO_LARGE: dict[str, Any] = {"text": "x" * (LIMIT // 2)}
 BAD_SCHEDULE: dict[str, Any] = {
     "text": "x",
     "marshalled_properties": encode_map({"AMQ_SCHEDULED_CRON": "whenever"}),
 }
+IN_A_CIRCLE: dict[str, Any] = {"text": "x", "to": "queue://LOOP"}
 REFUSED = {
     "copies": (TOO_LARGE, "3 copies of "),
     "schedule": (BAD_SCHEDULE, "AMQ_SCHEDULED_CRON: "),
+    "circle": (IN_A_CIRCLE, "forwarding goes round in a circle: "),
 }
 
 
@@ -47,6 +53,7 @@ class Pair:
         self.a, self.b = Node("a", settings=SETTINGS), Node("b", store, settings=FAR)
         self.near, self.far = self.a.client(), self.b.client()
         self.far.consume("queue://Q")
+        self.far.consume("queue://LOOP")
         self.link = Link(self.a, self.b, BridgeSettings())
         self.link.pump()
 
@@ -84,7 +91,7 @@ def cause_in(node: Node) -> Value:
 def test_what_is_refused_is_a_dead_letter_there_and_all_else_goes_on(kind: str) -> None:
     fields, cause = REFUSED[kind]
     pair = Pair()
-    pair.near.send("queue://Q", **fields)
+    pair.near.send(**{"to": "queue://Q", **fields})
     pair.near.send("queue://Q", "next")
     pair.link.pump()
     assert pair.depths() == (0, 1)
@@ -98,7 +105,7 @@ def test_what_is_refused_is_a_dead_letter_there_and_all_else_goes_on(kind: str) 
 def test_it_is_one_dead_letter_when_its_confirmation_is_lost(kind: str) -> None:
     fields, _ = REFUSED[kind]
     pair = Pair()
-    pair.near.send("queue://Q", **fields)
+    pair.near.send(**{"to": "queue://Q", **fields})
     pair.link.pump(holds_back=1)
     assert pair.depths()[1] == 1
     pair.again()
@@ -109,7 +116,7 @@ def test_it_is_one_dead_letter_when_its_confirmation_is_lost(kind: str) -> None:
 def test_what_is_not_persistent_ends(kind: str) -> None:
     fields, _ = REFUSED[kind]
     pair = Pair()
-    pair.near.send("queue://Q", **fields, persistent=False)
+    pair.near.send(**{"to": "queue://Q", "persistent": False, **fields})
     pair.near.send("queue://Q", "next", persistent=False)
     pair.link.pump()
     assert pair.depths() == (0, 0)

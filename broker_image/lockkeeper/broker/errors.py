@@ -13,6 +13,10 @@ class InvalidDestinationError(BrokerError):
     """The destination or durable subscription does not exist or may not be used so."""
 
 
+class CircularForwardingError(InvalidDestinationError):
+    """Rules forward what is sent to the destination in a circle."""
+
+
 class DestinationGoneError(BrokerError):
     """The temporary destination of a bridge's message is gone; the text is its name alone."""
 

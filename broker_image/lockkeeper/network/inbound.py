@@ -5,6 +5,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import (
     BrokerError,
+    CircularForwardingError,
     DestinationGoneError,
     InvalidDestinationError,
     InvalidScheduleError,
@@ -29,6 +30,8 @@ from lockkeeper.protocols.openwire.phases import Progress
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt, StoreFullError
 
+# What is refused so is refused whenever it comes.
+_NEVER_TAKEN = (CircularForwardingError, InvalidScheduleError, TooLargeError)
 # The peer's connection is ours already; what it says of its own is for our books alone.
 _OF_ITS_CONNECTION = (
     openwire.BrokerInfo,
@@ -135,7 +138,7 @@ class Inbound:
         no great account unless somebody waits for the answer.
         """
         connection = self._connection
-        if isinstance(error, (InvalidScheduleError, TooLargeError)):
+        if isinstance(error, _NEVER_TAKEN):
             bury_refused(self._broker, self._audit, connection, message, error, receipt)
             return
         self._audit.forget(message)

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.errors import CircularForwardingError
 from lockkeeper.broker.routing.composites import CompositeRule
 from lockkeeper.broker.routing.mirrors import MirrorRule
 from lockkeeper.broker.routing.rule import Hop, Label, OpenRoute, QueueFollower, Region, Rule
@@ -125,7 +125,7 @@ class Router:
         here = region.destination
         if here in path:
             stops = " to ".join(map(str, (*path[path.index(here) :], here)))
-            raise InvalidDestinationError(f"forwarding goes round in a circle: {stops}")
+            raise CircularForwardingError(f"forwarding goes round in a circle: {stops}")
         if here in found:
             return
         stays = True

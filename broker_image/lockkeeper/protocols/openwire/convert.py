@@ -58,6 +58,7 @@ _RESPONSE: Final = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
 _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
     errors.AccessDeniedError: "java.lang.SecurityException",
     errors.InvalidClientIdError: "javax.jms.InvalidClientIDException",
+    errors.CircularForwardingError: "javax.jms.InvalidDestinationException",
     errors.InvalidDestinationError: "javax.jms.InvalidDestinationException",
     errors.DestinationGoneError: (
         "org.apache.activemq.broker.region.DestinationDoesNotExistException"
