@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -41,6 +41,7 @@ from lockkeeper_analytics.reading.pins import written_bytes
 from lockkeeper_analytics.reports import GROUPS, REPORTS, USUAL
 from lockkeeper_analytics.results import Read, json_of, summary_of, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
+from lockkeeper_analytics.spark.failures import reason_of
 from lockkeeper_analytics.spark.session import (
     DRIVER_MEMORY,
     SMALL_BYTES,
@@ -57,7 +58,6 @@ LOG = "spark.log"
 RECORDS = "records.parquet"
 BODIES = "bodies"
 """The report on fields of bodies, which is made only if it is asked for."""
-_CAUSE = "Caused by: "
 
 Tell = Callable[[str], None]
 
@@ -152,8 +152,8 @@ def analyze(
             outcome = _write(journal, out, asked, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
-    except (PySparkException, Py4JJavaError) as error:
-        raise AnalyticsError(_reason(error)) from error
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise AnalyticsError(reason_of(error, out / LOG, memory)) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     (out / LOG).unlink(missing_ok=True)
@@ -183,12 +183,17 @@ def _spark(
     given: SparkSession | None, master: str, memory: str, scratch: Path, log: Path, size: int
 ) -> Iterator[SparkSession]:
     """Have a session that suits the work, of the Spark of the one *given*, or of one's own."""
+    if given is None:
+        # That of a run which failed says nothing of this one.
+        log.unlink(missing_ok=True)
     spark = given or start_spark(master, memory, scratch, log, size)
     try:
         yield suited(spark, size)
     finally:
         if given is None:
-            spark.stop()
+            # A Java that has ended has nothing to stop.
+            with suppress(ConnectionError, Py4JError):
+                spark.stop()
 
 
 def known_reports(names: Sequence[str], bodies: bool = False) -> tuple[str, ...]:
@@ -308,17 +313,3 @@ def _version() -> str:
         return version("lockkeeper-mq")
     except PackageNotFoundError:
         return ""
-
-
-def _reason(error: PySparkException | Py4JJavaError) -> str:
-    """Return the line of Spark's error that names the cause: what our own reader raised.
-
-    Of what went wrong in Java alone, the cause of all causes.
-    """
-    ours = ("lockkeeper_analytics.errors.", "lockkeeper.journal.errors.", "OSError", "MemoryError")
-    lines = [line.strip() for line in str(error).splitlines()]
-    for line in reversed(lines):
-        if line.startswith(ours):
-            return line.partition(": ")[2] or line
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
-    return next((line for line in [*causes[-1:], *lines] if line), type(error).__name__)
