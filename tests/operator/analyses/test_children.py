@@ -14,7 +14,7 @@ from analysis_objects import (
 
 from lockkeeper_api.journal_analysis import JournalAnalysisSpec
 from lockkeeper_operator.analyses.desired.children import run
-from lockkeeper_operator.analyses.desired.spark_settings import native_settings
+from lockkeeper_operator.analyses.desired.spark_settings import native_settings, spark_settings
 from lockkeeper_operator.analyses.engine import (
     APACHE_API,
     KUBEFLOW_API,
@@ -160,8 +160,38 @@ def test_a_process_of_spark_without_memory_ends_rather_than_go_on_for_ever() -> 
     )
     for process in ("driver", "executor"):
         options = settings[f"spark.{process}.defaultJavaOptions"]
-        assert options == "-XX:+ExitOnOutOfMemoryError"
+        assert "-XX:+ExitOnOutOfMemoryError" in options.split()
     assert settings["spark.driver.extraJavaOptions"] == "-Da=b"
+
+
+FOR_PLANNING = "spark.scheduler.minRegisteredResourcesRatio", "spark.default.parallelism"
+
+
+@pytest.mark.parametrize(
+    ("executors", "cores"),
+    [
+        ({}, "2"),
+        ({"instances": 3, "resources": {"cores": 4}}, "12"),
+        ({"dynamicAllocation": {"min": 1, "max": 5}, "resources": {"cores": 2}}, "10"),
+    ],
+)
+def test_a_driver_plans_while_its_executors_start_and_knows_how_many_cores_they_have(
+    executors: dict[str, Any], cores: str
+) -> None:
+    settings = spark_settings(analysis_subject(executors=executors))
+    assert [settings[name] for name in FOR_PLANNING] == ["0", cores]
+    assert "-XX:TieredStopAtLevel=1" in settings["spark.driver.defaultJavaOptions"].split()
+    # The driver knows how much there is to read, and divides it.
+    assert "spark.sql.shuffle.partitions" not in settings
+    own = dict.fromkeys(FOR_PLANNING, "77")
+    given = spark_settings(analysis_subject(executors=executors, sparkConf=own))
+    assert [given[name] for name in FOR_PLANNING] == ["77", "77"]
+
+
+def test_a_driver_that_works_alone_is_told_nothing_of_executors() -> None:
+    settings = spark_settings(analysis_subject("local"))
+    assert not settings.keys() & set(FOR_PLANNING)
+    assert settings["spark.driver.defaultJavaOptions"] == "-XX:+ExitOnOutOfMemoryError"
 
 
 def test_settings_that_the_operator_relies_on_win() -> None:

@@ -12,6 +12,9 @@ from lockkeeper_operator.analyses.subject import EXECUTORS, AnalysisSubject
 
 # Java without memory may go on for ever, and get nothing done: its pod is to fail instead.
 _END_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
+# A driver plans, and leaves the work to executors: code that comes sooner is better than faster
+# code. With its first compiler alone Java has 48 MB for code, which that of all reports may fill.
+_EARLY_CODE = " -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 DEFAULTS = {
     # The last lines of a log are to be those of whatever went wrong.
     "spark.log.level": "WARN",
@@ -24,7 +27,6 @@ DEFAULTS = {
     "spark.ui.retainedTasks": "100",
 }
 """Those that a spec may change."""
-SHUFFLE_PARTITIONS_MIN, SHUFFLE_PARTITIONS_PER_CORE = 8, 4
 COMMON = {
     "spark.sql.session.timeZone": "UTC",
     # A data source of ours that takes filters is refused without it.
@@ -44,20 +46,25 @@ def mebibytes(size: int) -> str:
 
 def spark_settings(subject: AnalysisSubject) -> dict[str, str]:
     """Return the settings that every engine needs; what it relies on wins over the spec's own."""
-    partitions = str(_shuffle_partitions(subject))
-    own = {**DEFAULTS, "spark.sql.shuffle.partitions": partitions, **subject.spec.spark_conf}
+    own = {**DEFAULTS, **_for_planning(subject), **subject.spec.spark_conf}
     return {**own, **COMMON}
 
 
-def _shuffle_partitions(subject: AnalysisSubject) -> int:
-    """Return into how many parts rows are grouped: Spark's 200 suit larger clusters."""
-    cores = subject.spec.resources.cores
-    if subject.has_executors:
-        executors = subject.executors
-        dynamic = executors.dynamic_allocation
-        most = dynamic.max if dynamic is not None else executors.instances or EXECUTORS
-        cores = most * executors.resources.cores
-    return max(SHUFFLE_PARTITIONS_MIN, SHUFFLE_PARTITIONS_PER_CORE * cores)
+def _for_planning(subject: AnalysisSubject) -> dict[str, str]:
+    """Return what lets a driver with executors plan quickly, while these start."""
+    if not subject.has_executors:
+        return {}
+    executors = subject.executors
+    dynamic = executors.dynamic_allocation
+    most = dynamic.max if dynamic is not None else executors.instances or EXECUTORS
+    return {
+        "spark.driver.defaultJavaOptions": _END_WITHOUT_MEMORY + _EARLY_CODE,
+        # By default Spark lets nothing begin before four fifths of the executors are there.
+        "spark.scheduler.minRegisteredResourcesRatio": "0",
+        # So nobody can count their cores, and the driver makes at least a task of a shuffle for
+        # each.
+        "spark.default.parallelism": str(most * executors.resources.cores),
+    }
 
 
 def sizes(subject: AnalysisSubject) -> dict[str, str]:
