@@ -6,6 +6,8 @@ import tarfile
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.parquet as pq
+from brokers import broker
 from kube import Manifest, Namespace, condition, kubectl_command, wait_until
 
 API_VERSION = "lockkeeper.dev/v1alpha1"
@@ -17,6 +19,14 @@ SMALL = {"memory": "512Mi"}
 """Of these two nodes' memory a test takes little."""
 DRIVER_RESOURCES = {"memory": "1Gi"}
 """As by default; less was not tried since reports leave the plans of facts behind."""
+TWO: dict[str, Any] = {
+    "executors": {"instances": 2, "resources": SMALL},
+    # Two such nodes would have room for one that wants a whole core.
+    "sparkConf": {"spark.kubernetes.executor.request.cores": "100m"},
+}
+"""Two executors, of whatever engine."""
+ITS_SHARE = {"resources": {"requests": {"cpu": "300m"}}}
+"""Of a node's cores for a Broker: without it, those who read would have nearly all of them."""
 
 
 def analysis(name: str, **spec: Any) -> Manifest:
@@ -27,6 +37,18 @@ def analysis(name: str, **spec: Any) -> Manifest:
         "metadata": {"name": name},
         "spec": {"resources": DRIVER_RESOURCES, **spec},
     }
+
+
+def single(name: str) -> Manifest:
+    """Return a Broker of one pod whose journal may be read on every node: one is too small."""
+    storage = {"size": "1Gi", "accessModes": ["ReadWriteMany"]}
+    return broker(name, replicas=1, storage=storage, **ITS_SHARE)
+
+
+def stored(files: dict[str, bytes], queue: str) -> int:
+    """Return how many messages of a queue the report of totals in *files* counts."""
+    rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(files["totals.parquet"])).to_pylist()
+    return sum(row["enqueued"] for row in rows if row["destination"] == queue)
 
 
 @dataclass(frozen=True, slots=True)

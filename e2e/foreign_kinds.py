@@ -11,6 +11,7 @@ CLUSTER = Path(__file__).parent / "cluster"
 BUILD_SECONDS_MAX = 1500
 TLS_ROUTES = "tlsroutes.gateway.networking.k8s.io"
 CERTIFICATES = "certificates.cert-manager.io"
+SPARK_APPLICATIONS = "sparkapplications.sparkoperator.k8s.io"
 
 
 def need_tls_routes(namespace: Namespace) -> None:
@@ -23,6 +24,12 @@ def need_cert_manager(namespace: Namespace) -> None:
     """See to it that cert-manager runs; else skip the test."""
     if not _knows(namespace, CERTIFICATES):
         _on_cluster("cert-manager.sh")
+
+
+def need_spark_operator(namespace: Namespace) -> None:
+    """See to it that Kubeflow's Spark operator runs; else skip the test."""
+    if not _knows(namespace, SPARK_APPLICATIONS):
+        _on_cluster("spark-operator.sh")
 
 
 def _knows(namespace: Namespace, definition: str) -> bool:

@@ -1,12 +1,9 @@
 """JournalAnalyses on real nodes: Spark's driver and executors, schedules, failures, the end."""
 
-import io
 import time
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
-from analyses import DRIVER, EXECUTOR, SMALL, Analysis, analysis
+from analyses import DRIVER, EXECUTOR, ITS_SHARE, TWO, Analysis, analysis, single, stored
 from brokers import Brokers, broker
 from clients import Clients, assert_nothing_lost
 from conftest import environment
@@ -15,14 +12,6 @@ from kube import Manifest, Namespace, wait_until
 MINUTE = 60.0
 QUEUE = "ANALYSED"
 JOURNAL = "/var/lib/lockkeeper"
-TWO: dict[str, Any] = {
-    "engine": "native",
-    "executors": {"instances": 2, "resources": SMALL},
-    # Two such nodes would have room for one that wants a whole core.
-    "sparkConf": {"spark.kubernetes.executor.request.cores": "100m"},
-}
-ITS_SHARE = {"resources": {"requests": {"cpu": "300m"}}}
-"""Of a node's cores: without it, those who read would have nearly all of them."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +30,6 @@ def claim(name: str) -> Manifest:
             "resources": {"requests": {"storage": "64Mi"}},
         },
     }
-
-
-def single(name: str) -> Manifest:
-    """Return a Broker of one pod whose journal may be read on every node: one is too small."""
-    storage = {"size": "1Gi", "accessModes": ["ReadWriteMany"]}
-    return broker(name, replicas=1, storage=storage, **ITS_SHARE)
 
 
 def is_read_only(pod: Manifest) -> bool:
@@ -68,18 +51,6 @@ def restarts(pods: list[Manifest]) -> int:
     return sum(each["restartCount"] for pod in pods for each in pod["status"]["containerStatuses"])
 
 
-def rows(content: bytes) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(io.BytesIO(content)).to_pylist()
-    return found
-
-
-def stored(files: dict[str, bytes]) -> int:
-    """Return how many messages of the test's queue the report of totals counts."""
-    return sum(
-        row["enqueued"] for row in rows(files["totals.parquet"]) if row["destination"] == QUEUE
-    )
-
-
 @pytest.mark.timeout(900)
 def test_two_executors_read_a_live_journal_and_nobody_notices(
     brokers: Brokers, clients: Clients
@@ -91,7 +62,7 @@ def test_two_executors_read_a_live_journal_and_nobody_notices(
     sender = clients.start("send", QUEUE)
     wait_until("there is something to read", lambda: len(sender.notes()) > 200)
     sent_before = len(sender.notes())
-    namespace.apply(analysis("live", source={"broker": brokers.name}, **TWO))
+    namespace.apply(analysis("live", source={"broker": brokers.name}, engine="native", **TWO))
     live = Analysis(namespace, "live")
     wait_until("two executors run", lambda: len(live.running(EXECUTOR)) == 2, 180.0)
     workers = [*live.running(EXECUTOR), *live.running(DRIVER)]
@@ -118,7 +89,7 @@ def test_two_executors_read_a_live_journal_and_nobody_notices(
     (run,) = status["history"]
     assert status["result"] == run["result"] == f"{status['page']}{run['name']}/"
     files = live.results(run["name"])
-    assert sent_before <= stored(files) <= sent_after
+    assert sent_before <= stored(files, QUEUE) <= sent_after
     # On its way through the API server's proxy a page's links change.
     assert QUEUE in live.page()
     assert QUEUE in files["index.html"].decode()
@@ -214,7 +185,7 @@ def test_deleting_an_analysis_ends_its_pods(brokers: Brokers) -> None:
     namespace = brokers.namespace
     namespace.apply(single(brokers.name))
     brokers.wait_ready()
-    namespace.apply(analysis("cancelled", source={"broker": brokers.name}, **TWO))
+    namespace.apply(analysis("cancelled", source={"broker": brokers.name}, engine="native", **TWO))
     cancelled = Analysis(namespace, "cancelled")
     wait_until("an executor runs", lambda: cancelled.running(EXECUTOR), 180.0)
     namespace.delete("lkj", "cancelled")

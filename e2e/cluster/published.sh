@@ -1,6 +1,6 @@
 #!/bin/bash
-# published.sh tlsroutes|certificates: print where the definition of others' resources is, as its
-# makers publish it in a Go module, which is downloaded once (15 MB).
+# published.sh tlsroutes|certificates|spark-applications: print where the definition of others'
+# resources is, as its makers publish it in a Go module, which is downloaded once (15 MB).
 . "$(dirname "$0")/env.sh"
 case ${1:-} in
 tlsroutes)
@@ -11,7 +11,14 @@ certificates)
   module=github.com/cert-manager/cert-manager@v1.21.2
   path=deploy/crds/cert-manager.io_certificates.yaml
   ;;
-*) echo 'published.sh: which definition? tlsroutes or certificates' >&2; exit 2 ;;
+spark-applications)
+  module=github.com/kubeflow/spark-operator/v2@v2.5.2
+  path=config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml
+  ;;
+*)
+  echo 'published.sh: which definition? tlsroutes, certificates, spark-applications' >&2
+  exit 2
+  ;;
 esac
 
 command -v go >/dev/null || unavailable "Go is needed to download $module"
