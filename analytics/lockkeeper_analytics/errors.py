@@ -21,6 +21,16 @@ class GoneError(AnalyticsError):
     """A file that a run has seen is not there any more, or is shorter than it was."""
 
 
+class ForeignFileError(AnalyticsError):
+    """A file that is named as those of a journal is none of one, by its first bytes."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name}: the file does not begin as one of a journal does, and no batch is in it: "
+            "move it away, or set corrupt to skip"
+        )
+
+
 class QueryError(AnalyticsError):
     """A query is wrong, or is none; the text is DuckDB's."""
 

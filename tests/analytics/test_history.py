@@ -21,7 +21,12 @@ from typer.testing import CliRunner
 from lockkeeper.journal.batch import CONTROL_START
 from lockkeeper.message.destination import topic
 from lockkeeper_analytics import job
-from lockkeeper_analytics.errors import AnalyticsError, NoJournalError, OptionError
+from lockkeeper_analytics.errors import (
+    AnalyticsError,
+    ForeignFileError,
+    NoJournalError,
+    OptionError,
+)
 from lockkeeper_analytics.history import command, keeping, sameness
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.tables import TABLES
@@ -419,3 +424,16 @@ def test_a_report_by_spark_tells_the_whole_history(spark, maker, tmp_path, repor
     for name in reports:
         found = pq.read_table(out / f"{name}.parquet").to_pylist()
         assert_same(found, journal_asked(f"FROM {name}_report", place))
+
+
+def test_a_last_file_that_is_none_of_a_journal_costs_no_record(maker, tmp_path):
+    folder = tmp_path / "history"
+    keep(folder, maker.directory)
+    foreign = maker.directory / "db-3.log"
+    foreign.write_bytes(b"not a journal")
+    maker.add(4, 2 * DAY + 1).flush()
+    with pytest.raises(ForeignFileError, match=r"db-3\.log: the file does not begin as one"):
+        keep(folder, maker.directory)
+    foreign.unlink()
+    assert keep(folder, maker.directory) == (1, 0)
+    assert kept(folder) == wanted(maker.directory)

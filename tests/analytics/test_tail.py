@@ -1,5 +1,6 @@
 """How far a stream reads: whole batches, from file to file, and what is gone on the way."""
 
+import gzip
 import os
 import tracemalloc
 
@@ -9,7 +10,7 @@ from journal_maker import JournalMaker, message_id
 from lockkeeper.journal.batch import CONTROL_START, EOF_RECORD
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
-from lockkeeper_analytics.errors import NoJournalError, OptionError
+from lockkeeper_analytics.errors import ForeignFileError, NoJournalError, OptionError
 from lockkeeper_analytics.reading.ranges import between, ranges_in, ranges_of
 from lockkeeper_analytics.spark.datasource import LockkeeperDataSource
 from lockkeeper_analytics.spark.stream import ReadAllAvailable, ReadMaxBytes
@@ -360,6 +361,32 @@ def test_damage_in_the_file_that_is_written_is_an_error_once_it_is_done_with(mak
         query.step()
     query.options["corrupt"] = "skip"
     assert query.restart().ids() == wanted(5, 6)
+
+
+@pytest.mark.parametrize(
+    "foreign", [gzip.compress(bytes(9000), mtime=0), b"not a journal" * 900, b"\0\1"]
+)
+def test_a_file_that_is_none_of_a_journal_ends_no_other(maker, foreign):
+    query = Query(maker.directory)
+    assert query.ids() == wanted(1, 2, 3, 4)
+    other = maker.directory / "db-3.log"
+    other.write_bytes(foreign)
+    maker.add(5, 5).flush()
+    complaint = r"db-3\.log: the file does not begin as one of a journal does"
+    for each in (query, Query(maker.directory), Query(maker.directory, maxBytesPerTrigger="1")):
+        with pytest.raises(ForeignFileError, match=complaint):
+            each.all_ids()
+    skipping = Query(maker.directory, corrupt="skip")
+    assert skipping.ids() == wanted(1, 2, 3, 4, 5)
+    assert skipping.step() is None
+    other.unlink()
+    assert query.restart().ids() == wanted(5)
+
+
+def test_nor_is_one_that_stands_alone_a_journal_that_has_nothing_yet(tmp_path):
+    (tmp_path / "db-1.log").write_bytes(b"not a journal")
+    with pytest.raises(ForeignFileError, match=r"db-1\.log: the file does not begin as one"):
+        Query(tmp_path).step()
 
 
 def test_several_journals_share_the_limit_and_each_keeps_its_mark(maker, tmp_path):

@@ -63,8 +63,9 @@ def keep(options: ReadOptions, out: str, asked: Format | None = None) -> Kept:
 
     *out* is a folder or URL; a new history gets the format *asked*. All records are kept, whatever
     else the options ask for. Raises NoJournalError, OptionError for two journals of one broker or a
-    format that does not go with *out*, CorruptBatchError unless that is to be skipped, and
-    AnalyticsError where *out* has records of another journal, or another run writes to it.
+    format that does not go with *out*, CorruptBatchError and ForeignFileError unless that is to
+    be skipped, and AnalyticsError where *out* has records of another journal, or another run writes
+    to it.
     """
     skips = ReadOptions(options.directories, skip_corrupt=options.skip_corrupt, columns=COLUMNS)
     names = {each: options.broker_of(each) for each in options.directories}

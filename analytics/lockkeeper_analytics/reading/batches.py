@@ -19,12 +19,14 @@ from lockkeeper.journal.batch import (
 )
 from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper.journal.scan import scan_file
+from lockkeeper_analytics.errors import ForeignFileError
 from lockkeeper_analytics.reading.storage import open_file
 
 CHUNK_BYTES = 4 * 1024 * 1024
 DAMAGE_BYTES_MAX = 64 * 1024 * 1024
 """How far behind a damaged batch sound ones are looked for."""
-FOREIGN = "the file does not begin as one of a journal does, and no batch is in it"
+FIRST_BYTES = len(CONTROL_START)
+"""So many bytes at its beginning tell that a file is one of a journal."""
 
 
 class Chunk(NamedTuple):
@@ -47,7 +49,8 @@ def read_chunks(
 
     *start* must be where a batch begins. Each byte is read once, and few behind *end*. A torn tail
     ends the file like an end record. Raises CorruptBatchError for damage with sound batches
-    behind it, unless *skip_corrupt*, which calls the file *name* (by default, *path*); OSError.
+    behind it and ForeignFileError for a file that is none of a journal, unless *skip_corrupt*;
+    both call the file *name* (by default, *path*). Raises OSError.
     """
     with open_file(path) as file:
         position: int | None = start
@@ -121,20 +124,20 @@ def _behind_damage(file: BinaryIO, position: int, name: str, skip: bool) -> int 
     if scan.batches:
         return position
     if scan.problem is None or scan.resumes_at is None:
-        if position == 0 and not skip and _is_foreign(rest):
-            raise CorruptBatchError(name, position, FOREIGN)
+        if position == 0 and not skip and is_foreign(rest):
+            raise ForeignFileError(name)
         return None
     if not skip:
         raise CorruptBatchError(name, position, scan.problem.reason)
     return position + scan.resumes_at
 
 
-def _is_foreign(beginning: bytes) -> bool:
-    """Return whether a file is none of a journal, by its *beginning*.
+def is_foreign(beginning: bytes) -> bool:
+    """Tell whether a file without a sound batch is none of a journal, by its *beginning*.
 
     A first write that was cut off has left a beginning of its control record, and zeros behind.
     """
-    written = beginning[: len(CONTROL_START)].rstrip(b"\0")
+    written = beginning[:FIRST_BYTES].rstrip(b"\0")
     return not (CONTROL_START.startswith(written) or _is_end(beginning, 0))
 
 

@@ -33,11 +33,11 @@ NO_BOUNDS = Bounds(np.zeros(0, np.int64), np.zeros(0, np.int64))
 def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *part*, in journal order.
 
-    Raises CorruptBatchError or BadRecordError, with directory, file and offset, unless what is
-    damaged is to be skipped. A file that a broker has archived meanwhile is read there; one that
-    it has deleted has no rows, or with `must_exist` raises FileNotFoundError; so it does with a
-    `size` that tells that the file was compacted. Of a part that is pinned, GoneError tells that
-    the file is gone or shorter.
+    Raises CorruptBatchError or BadRecordError, with directory, file and offset, or
+    ForeignFileError, unless what is damaged is to be skipped. A file that a broker has archived
+    meanwhile is read there; one that it has deleted has no rows, or with `must_exist` raises
+    FileNotFoundError; so it does with a `size` that tells that the file was compacted. Of a part
+    that is pinned, GoneError tells that the file is gone or shorter.
     """
     if is_kept(part.path):
         yield from read_kept(part, options)

@@ -76,7 +76,8 @@ class JournalStreamReader(
     def latestOffset(self, start: StreamOffset, limit: ReadLimit) -> StreamOffset:
         """Return how far the next micro-batch reads; *start* itself when there is nothing.
 
-        Raises NoJournalError, and DataLossError when something on the way is gone.
+        Raises NoJournalError, ForeignFileError, and DataLossError when something on the way is
+        gone.
         """
         self._check_names(start)
         left = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from lockkeeper.journal.batch import CONTROL, CONTROL_SIZE, CONTROL_START, EOF_SIZE
 from lockkeeper.journal.compacted import Compaction
 from lockkeeper.journal.errors import CorruptBatchError
+from lockkeeper.journal.files import data_file_name
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.reading.batches import CHUNK_BYTES, read_chunks
+from lockkeeper_analytics.reading.batches import CHUNK_BYTES, Chunk, read_chunks
 from lockkeeper_analytics.reading.compacted import compaction_of, whole_file
 from lockkeeper_analytics.reading.partitions import rewritten_from
 from lockkeeper_analytics.reading.ranges import Ranges, between, ranges_of
-from lockkeeper_analytics.reading.storage import DataFile, open_file
+from lockkeeper_analytics.reading.storage import DataFile, beside, open_file
 from lockkeeper_analytics.streams.offsets import JournalOffset, Lost
 
 WAY_OUT = (
@@ -93,7 +94,7 @@ class Tail:
     def advance(self, offset: JournalOffset, budget: int | None) -> JournalOffset:
         """Return the offset behind what is to be read next, at most *budget* bytes or one batch.
 
-        It is *offset* itself when there is nothing.
+        It is *offset* itself when there is nothing. Raises ForeignFileError.
         """
         file_id, position, left = offset.file, offset.position, budget
         while True:
@@ -255,20 +256,27 @@ class Tail:
         return None
 
     def _begins_soundly(self, number: int) -> bool:
+        """Tell whether a file has batches, damaged or not. Raises ForeignFileError."""
         with suppress(CorruptBatchError, OSError):
-            return any(read_chunks(self.files[number].path, 0, 1, self._skip_corrupt, 65536))
+            return any(self._chunks(number, 0, 1, 65536))
         return True
 
     def _sound_end(self, file_id: int, position: int, budget: int | None) -> int:
-        """Return where the sound batches from *position* on end, or those within *budget*."""
+        """Return where the sound batches from *position* on end, or those within *budget*.
+
+        Raises ForeignFileError.
+        """
         # A batch that begins at the last byte of the budget is within it: there is always one.
         end = None if budget is None else position + max(budget, 1)
-        size = CHUNK_BYTES
         with suppress(CorruptBatchError, OSError):
-            path = self.files[file_id].path
-            for chunk in read_chunks(path, position, end, self._skip_corrupt, size):
+            for chunk in self._chunks(file_id, position, end, CHUNK_BYTES):
                 position = chunk.base + chunk.batches[-1][1]
         return position
+
+    def _chunks(self, number: int, start: int, end: int | None, size: int) -> Iterator[Chunk]:
+        # One that is held after its removal is known by its name.
+        name = beside(self.directory, data_file_name(number))
+        return read_chunks(self.files[number].path, start, end, self._skip_corrupt, size, name)
 
     def _boundary(self, file_id: int, position: int, budget: int) -> int | None:
         """Return where the first batch behind *budget* bytes begins; None: the file ends before.
