@@ -1,12 +1,19 @@
 """A run whose executors may read a piece again reads what it saw, or says that it is gone."""
 
+import gzip
+
 import pytest
 from journal_maker import JournalMaker, rows_of
 from pyspark.sql import SparkSession
 
-from lockkeeper.journal.batch import EOF_RECORD
+from lockkeeper.journal.batch import CONTROL_START, EOF_RECORD
 from lockkeeper_analytics import job
-from lockkeeper_analytics.errors import AnalyticsError, GoneError, OptionError
+from lockkeeper_analytics.errors import (
+    AnalyticsError,
+    ForeignFileError,
+    GoneError,
+    OptionError,
+)
 from lockkeeper_analytics.facts import journal
 from lockkeeper_analytics.history import keeping
 from lockkeeper_analytics.reading.partitions import journal_files, seen_of
@@ -45,6 +52,29 @@ def test_what_was_seen_is_read_again_whatever_was_written_since(maker):
     goes_on(maker)
     assert rows_of(maker.directory, pinned=pins) == whole
     assert len(rows_of(maker.directory)) == len(whole) + 3
+
+
+@pytest.mark.parametrize(
+    "foreign", [gzip.compress(bytes(9000), mtime=0), b"not a journal", b"\0\1"]
+)
+def test_a_last_file_that_is_none_of_a_journal_is_an_error_on_a_cluster_too(maker, foreign):
+    whole = rows_of(maker.directory)
+    maker.roll().path.write_bytes(foreign)
+    pins = pins_of(maker.directory)
+    for pinned_to in ({}, {"pinned": pins}):
+        with pytest.raises(ForeignFileError, match=r"db-3\.log: .*does not begin as one"):
+            rows_of(maker.directory, **pinned_to)
+    assert rows_of(maker.directory, pinned=pins, corrupt="skip") == whole
+
+
+def test_a_last_file_in_which_nothing_is_written_yet_is_none(maker):
+    whole = rows_of(maker.directory)
+    for prepared in (bytes(4096), EOF_RECORD + bytes(4096), CONTROL_START[:4]):
+        maker.roll().path.write_bytes(prepared)
+        pins = pins_of(maker.directory)
+        maker.add(9, 9000).flush()
+        assert rows_of(maker.directory, pinned=pins) == whole
+        maker.path.unlink()
 
 
 def test_executors_look_for_the_ends_of_what_may_grow(spark: SparkSession, maker):

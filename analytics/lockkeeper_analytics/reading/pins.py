@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from lockkeeper_analytics.errors import GoneError, OptionError
-from lockkeeper_analytics.reading.batches import read_chunks
+from lockkeeper_analytics.reading.batches import FIRST_BYTES, is_foreign, read_chunks
 from lockkeeper_analytics.reading.kept import KeptFile
-from lockkeeper_analytics.reading.storage import DataFile
+from lockkeeper_analytics.reading.storage import DataFile, open_file
 
 GROWING_MAX = 2
 """So many files at a journal's end may grow: what ActiveMQ rewrites may stand behind the one that
@@ -42,12 +42,18 @@ def may_grow(files: Iterable[DataFile]) -> list[DataFile]:
 def sound_end(path: str) -> int:
     """Return how many bytes of the file at *path* lie before the end of its last sound batch.
 
-    Raises OSError.
+    All of one that is none of a journal: who reads it is to say so. Raises OSError.
     """
     end = 0
     for chunk in read_chunks(path, skip_corrupt=True):
         end = chunk.base + chunk.batches[-1][1]
-    return end
+    return end or _foreign_bytes(path)
+
+
+def _foreign_bytes(path: str) -> int:
+    """Return how long a file without a sound batch is that is none of a journal, else 0."""
+    with open_file(path) as file:
+        return file.seek(0, 2) if is_foreign(file.read(FIRST_BYTES)) else 0
 
 
 def written_bytes(journals: Iterable[list[DataFile]], enough: int) -> int:
