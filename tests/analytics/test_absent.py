@@ -17,7 +17,7 @@ from lockkeeper_analytics.facts.absent import (
 TOLD_IN_TEXTS = ("statistics", "events", "stream_offsets", "declared_streams")
 STREAMS = ("stream_entries", "stream_texts", "stream_partitions", "group_places")
 BRIDGED = ("hops",)
-DEADLY = ("dead_letter_adds", "deaths")
+DEADLY = ("dead_letter_records", "letters", "deaths")
 TRANSACTED = ("outcomes", "transaction_records", "transaction_files")
 PREPARED = ("prepares", "prepared_transactions", "prepared_removes")
 RARE = (*TOLD_IN_TEXTS, *STREAMS, *BRIDGED, *DEADLY)

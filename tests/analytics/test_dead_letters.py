@@ -7,6 +7,8 @@ import pytest
 from journal_maker import ORDERS, JournalMaker, message_id
 from journal_reports import asked
 
+from lockkeeper.journal.decode import decode_record
+from lockkeeper.journal.records import UpdateMessage
 from lockkeeper.message.destination import queue
 from lockkeeper_analytics.page.story import NEEDED, tell
 
@@ -24,6 +26,13 @@ def move(maker, number, at, source, target, cause="no stock", **fields):
     properties = {"dlqDeliveryFailureCause": cause}
     maker.add(number, at, target, properties=properties, original_destination=source, **fields)
     return maker.remove(number, source).clock(at).flush()
+
+
+def hold_anew(maker, number, at, source, target):
+    """Let a broker hold a dead letter anew, as ActiveMQ does to mark it as redelivered."""
+    properties = {"dlqDeliveryFailureCause": "no stock"}
+    maker.add(number, at, target, properties=properties, original_destination=source)
+    return maker.record(UpdateMessage(decode_record(maker.waiting.pop())))
 
 
 def sent_back(maker, grave):
@@ -102,6 +111,37 @@ def test_while_it_waits_it_is_no_dead_letter(report, maker):
     assert told == {"ORDERS": (1, 0), "DLQ": (1, 1)}
     (marked,) = report("redeliveries", maker.directory)
     assert (marked["destination"], marked["marked"], marked["highest"]) == ("ORDERS", 3, 6)
+
+
+@pytest.mark.parametrize("grave", [SHARED, DLQ])
+def test_a_letter_that_is_held_anew_stays_one_without_the_record_of_its_death(report, maker, grave):
+    move(maker.add(1, 0), 1, 10, ORDERS, grave)
+    hold_anew(maker.roll(), 1, 10, ORDERS, grave)
+    maker.add(2, 20).clock(20).flush()
+
+    def waiting():
+        found = report("backlog", maker.directory)
+        return {row["destination"]: (row["waiting"], row["dead_letters"]) for row in found}
+
+    assert waiting() == {grave.name: (1, 1), "ORDERS": (1, 0)}
+    assert deaths(maker.directory) == [("ORDERS", grave.name)]
+    (maker.directory / "db-1.log").unlink()
+    assert waiting() == {grave.name: (1, 1), "ORDERS": (1, 0)}
+    assert deaths(maker.directory) == []
+    assert graves(maker.directory) == {grave.name} - {SHARED.name}
+
+
+@pytest.mark.parametrize("grave", [SHARED, DLQ])
+def test_one_that_was_sent_back_and_is_held_anew_is_none(report, maker, grave):
+    maker.add(1, 0).add(2, 1).clock(1).flush()
+    for number in (1, 2):
+        move(maker, number, 10, ORDERS, grave)
+    move(maker, 1, 30, grave, ORDERS)
+    hold_anew(maker.roll(), 1, 30, grave, ORDERS).clock(40).flush()
+    backlog = report("backlog", maker.directory)
+    told = {row["destination"]: (row["waiting"], row["dead_letters"]) for row in backlog}
+    assert told == {"ORDERS": (1, 0), grave.name: (1, 1)}
+    assert graves(maker.directory) == {grave.name} - {SHARED.name}
 
 
 def test_dead_letters_are_counted_in_time_where_messages_died(report, maker):

@@ -18,7 +18,7 @@ _TOLD_BY = {
     ),
     "broker_path IS NOT NULL": ("hops",),
     "transaction IS NOT NULL": ("outcomes", "transaction_records", "transaction_files"),
-    "dead_letter_cause IS NOT NULL": ("dead_letter_adds", "deaths"),
+    "dead_letter_cause IS NOT NULL": ("dead_letter_records", "letters", "deaths"),
     "kind = 'prepare'": ("prepares", "prepared_transactions", "prepared_removes"),
     "kind = 'subscribe'": ("subscribed",),
     "kind = 'remove_destination'": ("periods",),

@@ -5,12 +5,12 @@
 SELECT lives.directory, lives.destination_kind, lives.destination, subscription,
     count_if(NOT hidden) AS waiting,
     coalesce(sum(CASE WHEN NOT hidden THEN message_bytes END), 0) AS bytes,
-    count_if(NOT hidden AND deaths.destination IS NOT NULL) AS dead_letters,
+    count_if(NOT hidden AND letters.destination IS NOT NULL) AS dead_letters,
     count_if(hidden) AS in_doubt,
     min(stored_at) AS oldest_at,
     max(stored_at) AS newest_at
-FROM message_lifetimes lives LEFT JOIN deaths
-    ON lives.directory = deaths.directory AND stored = record_position
+FROM message_lifetimes lives LEFT JOIN letters
+    ON lives.directory = letters.directory AND stored = record_position
 WHERE ended IS NULL AND NOT is_of_streams(lives.destination_kind, lives.destination)
 GROUP BY lives.directory, lives.destination_kind, lives.destination, subscription
 ORDER BY waiting DESC, lives.directory, lives.destination_kind, lives.destination, subscription
