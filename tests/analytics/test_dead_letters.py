@@ -5,12 +5,15 @@ Where they come to is no dead letter queue.
 
 import pytest
 from journal_maker import ORDERS, JournalMaker, message_id
-from journal_reports import asked
+from journal_reports import asked, reports_of
 
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.records import UpdateMessage
 from lockkeeper.message.destination import queue
-from lockkeeper_analytics.page.story import NEEDED, tell
+from lockkeeper_analytics.page.labels import directory_labels
+from lockkeeper_analytics.page.plots import extent_of, plot_data
+from lockkeeper_analytics.page.story import NEEDED, dead_letter_queues, tell
+from lockkeeper_analytics.reports import REPORTS
 
 SHARED, DLQ = queue("ActiveMQ.DLQ"), queue("DLQ")
 OTHER, PARKED = queue("OTHER"), queue("PARKED")
@@ -212,3 +215,18 @@ def test_each_directory_has_its_own_dead_letter_queues(maker, tmp_path):
     assert [(row["directory"], row["destination_kind"]) for row in found] == [
         (str(maker.directory), "queue")
     ]
+
+
+@pytest.mark.parametrize("names", [["rates"], ["rates", "dead_letters"], ["rates", "totals"]])
+def test_the_flow_of_all_destinations_has_no_letter_twice_whatever_is_told_beside_it(maker, names):
+    for number in range(5):
+        maker.add(number, number)
+    maker.clock(10).flush()
+    for number in range(5):
+        move(maker, number, 20 + number, ORDERS, DLQ)
+    tables = reports_of(maker.directory, names=names)
+    rows, labels = tables["rates"], directory_labels(tables)
+    (plot,) = REPORTS["rates"].plots
+    drawn = plot_data(plot, rows, labels, dead_letter_queues(tables), extent_of(rows))
+    came = {each["label"]: each["values"][0] for each in drawn["series"]}
+    assert came == {plot.all_of: [5], "ORDERS": [5], "DLQ": [5]}

@@ -95,7 +95,7 @@ def troubles():
 @pytest.fixture
 def tables():
     """Ten orders came in two seconds; seven are done, one is dead, two wait."""
-    rate = {"redelivered": 0.0, "seconds": 1, **place()}
+    rate = {"redelivered": 0.0, "seconds": 1, "is_dead_letter_queue": False, **place()}
     return {
         "inventory": [
             {

@@ -9,7 +9,7 @@ from lockkeeper_analytics.reports.report import Row
 
 NEEDED = ("inventory", "totals", "rates", "backlog", "takeovers")
 """The reports that the story is told from."""
-_TELLING = ("totals", "backlog_over_time")
+_TELLING = ("totals", "rates", "backlog_over_time")
 """Those that tell dead letter queues from others."""
 
 

@@ -96,14 +96,21 @@ every_count AS (
     SELECT directory, destination_kind, destination, time,
         enqueued * share, dequeued * share, 0, redelivered * share
     FROM shares
+),
+summed AS (
+    SELECT directory, destination_kind, destination, time,
+        CAST(coalesce(sum(enqueued), 0) AS DOUBLE) AS enqueued,
+        CAST(coalesce(sum(dequeued), 0) AS DOUBLE) AS dequeued,
+        CAST(coalesce(sum(dead_lettered), 0) AS DOUBLE) AS dead_lettered,
+        CAST(coalesce(sum(redelivered), 0) AS DOUBLE) AS redelivered,
+        seconds
+    FROM (SELECT every_count.*, (SELECT seconds FROM cells) AS seconds FROM every_count) told
+    WHERE time IS NOT NULL
+    GROUP BY directory, destination_kind, destination, time, seconds
 )
-SELECT directory, destination_kind, destination, time,
-    CAST(coalesce(sum(enqueued), 0) AS DOUBLE) AS enqueued,
-    CAST(coalesce(sum(dequeued), 0) AS DOUBLE) AS dequeued,
-    CAST(coalesce(sum(dead_lettered), 0) AS DOUBLE) AS dead_lettered,
-    CAST(coalesce(sum(redelivered), 0) AS DOUBLE) AS redelivered,
-    seconds
-FROM (SELECT every_count.*, (SELECT seconds FROM cells) AS seconds FROM every_count) told
-WHERE time IS NOT NULL
-GROUP BY directory, destination_kind, destination, time, seconds
-ORDER BY directory, destination_kind, destination, time
+SELECT summed.*, dead_letter_queues.destination IS NOT NULL AS is_dead_letter_queue
+FROM summed LEFT JOIN dead_letter_queues
+    ON summed.directory = dead_letter_queues.directory
+    AND summed.destination_kind = dead_letter_queues.destination_kind
+    AND summed.destination = dead_letter_queues.destination
+ORDER BY summed.directory, summed.destination_kind, summed.destination, time
