@@ -4,6 +4,7 @@ import json
 
 import pytest
 from journal_maker import START, JournalMaker, moment, rows_of, transaction
+from journal_reports import asked
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
@@ -56,6 +57,22 @@ def test_what_waits_waits_until_the_journal_ends(report, maker):
         (moment(begin + 60_000 * cell), 20, begin + 60_000 * (cell + 1) - 1) for cell in range(181)
     ]
     assert {row["depth"] for row in found} == {20, None}
+
+
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_what_waits_is_in_the_last_cell_whatever_is_known_of_its_time(maker, is_bounded):
+    maker.add(1, 0).clock(0).flush().remove(1).clock(10).flush()
+    maker.add(2, 59_970).clock(59_970).flush().add(3, 59_990).flush()
+    options = {}
+    if is_bounded:
+        # What is known to be younger says that this one may have been written later.
+        maker.add(4, 60_100).clock(60_100).flush()
+        options = {"until": str(START + 60_000)}
+    (waiting,) = asked("SELECT sum(waiting) AS n FROM backlog_report", maker.directory, **options)
+    cells = asked("FROM backlog_over_time_report ORDER BY time", maker.directory, **options)
+    rates = asked("FROM rates_report ORDER BY time", maker.directory, **options)
+    assert cells[-1]["waiting"] == waiting["n"] == 2
+    assert cells[-1]["time"] == rates[-1]["time"]
 
 
 def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not(report, maker):

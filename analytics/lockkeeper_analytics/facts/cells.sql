@@ -1,14 +1,7 @@
 -- One row: how many `seconds` a cell of time has, so that at most 300 span all that is told of.
-WITH moments AS (
-    SELECT happened_at AS moment FROM applied_operations
-    UNION ALL
-    SELECT statistics.at FROM statistics
-    UNION ALL
-    SELECT end_at FROM ends
-),
-span AS (
-    SELECT coalesce(unix_millis(max(moment)) - unix_millis(min(moment)), 0) / 1000 AS length
-    FROM moments
+WITH span AS (
+    SELECT coalesce(unix_millis(max(last_at)) - unix_millis(min(first_at)), 0) / 1000 AS length
+    FROM extents
 ),
 steps AS (
     SELECT * FROM (VALUES (1), (2), (5), (10), (15), (30), (60), (120), (300), (600), (1800),
