@@ -37,7 +37,7 @@ def test_the_backlog_is_told_for_the_end_of_each_cell(report, maker):
     orders = [row for row in found if row["destination"] == "ORDERS"]
     assert [row["time"] for row in orders] == [moment(1000 * cell) for cell in range(4)]
     assert [row["waiting"] for row in orders] == [2, 3, 2, 1]
-    assert [row["oldest_ms"] for row in orders] == [1000, 1500, 1900, 2800]
+    assert [row["oldest_ms"] for row in orders] == [1000, 1500, 1900, 1900]
     assert [row["depth"] for row in orders] == [None, None, None, 5]
     other = [row["waiting"] for row in found if row["destination"] == "OTHER"]
     assert other == [1, 0, 0, 0]
@@ -54,9 +54,21 @@ def test_what_waits_waits_until_the_journal_ends(report, maker):
     assert {row["seconds"] for row in found} == {60}
     begin = -(START % 60_000)
     assert [(row["time"], row["waiting"], row["oldest_ms"]) for row in found] == [
-        (moment(begin + 60_000 * cell), 20, begin + 60_000 * (cell + 1) - 1) for cell in range(181)
+        (moment(begin + 60_000 * cell), 20, min(begin + 60_000 * (cell + 1), 10_800_000) - 1)
+        for cell in range(181)
     ]
     assert {row["depth"] for row in found} == {20, None}
+
+
+def test_what_came_as_the_journal_ended_has_waited_no_longer(report, maker):
+    # Cells of five minutes: what came a moment ago has not waited until the end of its cell.
+    for number in range(1, 145):
+        at = number * DAY // 144
+        maker.add(number, at).clock(at).flush().remove(number).clock(at + 5).flush()
+    maker.add(999, DAY + 10).clock(DAY + 10).flush().clock(DAY + 15).flush()
+    found = report("backlog_over_time", maker.directory)
+    assert {row["seconds"] for row in found} == {300}
+    assert [(row["waiting"], row["oldest_ms"]) for row in found if row["waiting"]] == [(1, 5)]
 
 
 @pytest.mark.parametrize("is_bounded", [False, True])

@@ -1,9 +1,11 @@
 -- What waited at the end of each cell of time, from the first message on to the last moment that the
 -- directory tells of: messages in the journal, for a topic those of each durable subscription.
--- `oldest_ms` is how long the first of them had been there. `depth` is what the last line of
--- statistics in the cell says of a queue: it counts what is never written, too.
+-- `oldest_ms` is how long the first of them had been there, in the last cell when the journal ended.
+-- `depth` is what the last line of statistics in the cell says of a queue: it counts what is never
+-- written, too.
 WITH stays AS (
-    SELECT directory, destination_kind, destination, subscription, seconds, last, stored_at,
+    SELECT /*+ BROADCAST(last_cells) */ directory, destination_kind, destination, subscription,
+        seconds, last, stored_at,
         div(unix_seconds(coalesce(added_at, stored_at)), seconds) * seconds AS begun,
         coalesce(CASE WHEN ended IS NOT NULL
             THEN div(unix_seconds(coalesce(ended_at, added_at)), seconds) * seconds END,
@@ -46,12 +48,12 @@ summed AS (
         coalesce(sum(messages), 0) AS waiting, min(oldest) AS oldest, max(depth) AS depth
     FROM every_cell GROUP BY directory, destination_kind, destination, subscription, begins
 )
-SELECT told.directory, told.destination_kind, told.destination, subscription,
-    timestamp_seconds(begins) AS time, seconds, waiting,
-    (begins + seconds) * 1000 - unix_millis(oldest) AS oldest_ms,
+SELECT /*+ BROADCAST(last_cells) */ told.directory, told.destination_kind, told.destination,
+    subscription, timestamp_seconds(begins) AS time, seconds, waiting,
+    least((begins + seconds) * 1000, unix_millis(end_at)) - unix_millis(oldest) AS oldest_ms,
     depth,
     dead_letter_queues.destination IS NOT NULL AS is_dead_letter_queue
-FROM (SELECT summed.*, (SELECT seconds FROM cells) AS seconds FROM summed) told
+FROM summed told JOIN last_cells ON told.directory = last_cells.directory
 LEFT JOIN dead_letter_queues
     ON told.directory = dead_letter_queues.directory
     AND told.destination_kind = dead_letter_queues.destination_kind

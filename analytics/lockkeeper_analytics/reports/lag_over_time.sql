@@ -1,6 +1,7 @@
 -- What each group had not consumed of a stream at the end of each cell of time, in all partitions:
 -- from the first text that tells of the group on. `oldest_ms` is how long the first message of
--- these had been there, null where no record has it any more.
+-- these had been there, in the last cell when the journal ended; null where no record has it any
+-- more.
 WITH held AS (
     SELECT directory, consumer_group, stream, partition, next_offset, seconds,
         div(unix_seconds(written_at), seconds) * seconds AS begun,
@@ -73,6 +74,6 @@ summed AS (
 )
 SELECT directory, consumer_group, stream, timestamp_seconds(begins) AS time, seconds,
     CAST(waiting AS BIGINT) AS waiting,
-    (begins + seconds) * 1000 - unix_millis(oldest) AS oldest_ms
-FROM (SELECT summed.*, (SELECT seconds FROM cells) AS seconds FROM summed) told
+    least((begins + seconds) * 1000, unix_millis(end_at)) - unix_millis(oldest) AS oldest_ms
+FROM summed JOIN last_cells USING (directory)
 ORDER BY directory, consumer_group, stream, time
