@@ -322,6 +322,7 @@ def test_a_job_waits_for_its_time_and_then_for_room(make_bench: "type[Bench]") -
     assert (reason.code, reason.facts["due"]) == ("scheduled", bench.now + 5000)
     assert "in 5,000 ms" in reason.text
     assert why_message(bench.broker, jobs, message.key.decode()) == [reason]
+    assert codes(why_message(bench.broker, jobs, "other")) == ["not-there"]
     # No transaction may have so much: see `FlowControl`.
     bench.broker.memory.used += 8 << 30
     bench.tick(5000)

@@ -103,16 +103,20 @@ def _why_later(queue: "Queue", reference: "Reference", message: "Message") -> Re
 
 
 def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reason]:
-    """Return where a message of a queue is, and why it is not delivered; never empty."""
+    """Return where a message of a queue is, and why it is not delivered; never empty.
+
+    A scheduled message is known by the id of its job: there may be very many to look through.
+    """
     key = message_id.encode()
     found = _held(queue, key) or _in_transaction(broker, queue, key)
     if found is not None:
         return [found]
+    if isinstance(queue, JobQueue):
+        jobs = queue.named(message_id)
+        return why_waiting(queue, jobs[0]) if jobs else [_not_there(message_id)]
     for position, reference in enumerate(queue.waiting()):
         message = _peek_in_time(queue, reference, position)
         if message is not None and message.identifier == key:
-            if isinstance(queue, JobQueue):
-                return why_waiting(queue, reference)
             ahead = Reason(
                 "waiting",
                 f"it waits behind {counted(position, 'message')}",
@@ -302,6 +306,10 @@ def _unknown(queue: "Queue", message_id: str) -> Reason:
             "ask again when those before it are gone, or look with `lockkeeper browse`",
             {"onDisk": on_disk},
         )
+    return _not_there(message_id)
+
+
+def _not_there(message_id: str) -> Reason:
     return Reason(
         "not-there",
         f"the queue has no message {message_id}",

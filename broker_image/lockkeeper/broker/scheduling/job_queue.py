@@ -156,14 +156,17 @@ class JobQueue(Queue):
 
     def holds(self, reference: Reference, latest: int) -> bool:
         """Tell whether a job still waits, or is coming, whose number is *latest* at most."""
-        entry = self._jobs.get(reference)
-        job = self._coming.get(reference) if entry is None else entry[0]
+        job = self._job_of(reference)
         return job is not None and job.number <= latest
 
     def due_of(self, reference: Reference) -> int | None:
-        """Return when a job is due that waits (ms since the epoch)."""
+        """Return when a job is due that waits, or is coming (ms since the epoch)."""
+        job = self._job_of(reference)
+        return None if job is None else job.due
+
+    def _job_of(self, reference: Reference) -> Job | None:
         entry = self._jobs.get(reference)
-        return None if entry is None else entry[0].due
+        return self._coming.get(reference) if entry is None else entry[0]
 
     def cancel(self, reference: Reference) -> None:
         """End a job that waits, or as soon as it would begin to."""
