@@ -115,7 +115,8 @@ class Inbound:
                 return
             self._audit.record(message)
         self._send(message, receipt)
-        is_known = self._audit.duplicates - known
+        # Who has it wait for room looks for it, too.
+        is_known = self._audit.duplicates > known
         self.duplicates += is_known
         if is_known:
             self._audit.forget(message)

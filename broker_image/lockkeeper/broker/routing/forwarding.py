@@ -44,6 +44,10 @@ class Forwarding:
         is_admitted: bool,
     ) -> None:
         """Take a message for whoever gets it, unless it has to wait; see `Broker.send`."""
+        if message.persistent and connection.reconnected and connection.audit.is_duplicate(message):
+            if receipt is not None:
+                self._context.settle_behind(receipt)
+            return
         every = self._router.targets(message)
         targets = self._with_room(message, every)
         self._check_copies(len(targets), len(message.body))
@@ -52,10 +56,6 @@ class Forwarding:
             if not self._flow.admits(connection, message, receipt, regions):
                 return
         self.dropped += len(every) - len(targets)
-        if message.persistent and connection.reconnected and connection.audit.is_duplicate(message):
-            if receipt is not None:
-                self._context.settle_behind(receipt)
-            return
         copies = [(target.region, self._copy(target, message)) for target in targets]
         if message.transaction_id is not None:
             transaction = self._transactions.find(connection, message.transaction_id)
