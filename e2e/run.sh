@@ -21,7 +21,8 @@ images() { # What is built here and now; the large image of analyses where tests
   export LOCKKEEPER_E2E_OPERATOR_IMAGE=lockkeeper.local/operator:e2e
   local parts=(broker_image operator)
   IMAGES=("$LOCKKEEPER_E2E_BROKER_IMAGE" "$LOCKKEEPER_E2E_OPERATOR_IMAGE")
-  if ((${#TESTS[@]} == 0)) || [[ "${TESTS[*]}" =~ (analyses|documents|spark_operator|e2e/?( |$)) ]]; then
+  local analyses='analyses|documents|spark_operator|e2e/?( |$)'
+  if ((${#TESTS[@]} == 0)) || [[ "${TESTS[*]}" =~ ($analyses) ]]; then
     export LOCKKEEPER_E2E_ANALYTICS_IMAGE=lockkeeper.local/analytics:e2e
     parts+=(analytics)
     IMAGES+=("$LOCKKEEPER_E2E_ANALYTICS_IMAGE")

@@ -18,7 +18,8 @@ if [ ! -x "$PROGRAM" ]; then
 fi
 # They are too large for the annotation that `kubectl apply` leaves without it.
 kubectl apply --server-side -f "$definitions" >&2
-kubectl wait --for=condition=Established crd/sparkapplications.sparkoperator.k8s.io --timeout=60s >&2
+kubectl wait --for=condition=Established --timeout=60s \
+  crd/sparkapplications.sparkoperator.k8s.io >&2
 if [ ! -f "$STATE/pid/spark-operator" ] || ! alive "$(cat "$STATE/pid/spark-operator")"; then
   # Beside the cluster's other daemons, as cert-manager: spark-submit takes KUBECONFIG, too.
   start spark-operator env \
