@@ -27,6 +27,7 @@ from lockkeeper.message.openwire import (
 from lockkeeper.message.segments import STATES, SegmentName
 
 TOPICS = (topic("T"), topic("U"))
+GRAVES = (queue("ActiveMQ.DLQ"), queue("DLQ.A"))
 OF_STREAMS = (
     SegmentName("orders", 1, 0).destination,
     queue("Lockkeeper.Stream.1024.00000000000000000000.orders"),
@@ -62,6 +63,7 @@ class RandomJournal:
         self.kinds = ["add"] * 10 + ["remove"] * 8 + ["subscribe"] * 2 + ["outcome"] * 3
         self.kinds += ["unsubscribe", "prepare", "update", "flush", "roll"]
         self.kinds += ["drop"] if drops else []
+        self.came: list[tuple[Destination, int]] = []
 
     def write(self, records: int = RECORDS) -> Path:
         """Write a journal that ends with the roll-back of what is open, and return where it is."""
@@ -73,8 +75,9 @@ class RandomJournal:
         return self.maker.directory
 
     def add(self, at: int) -> None:
-        place = self.chance.choice(self.places)
-        self.maker.add(self._number(), at, place, tx=self._transaction())
+        place, number = self.chance.choice(self.places), self._number()
+        self.came.append((place, number))
+        self.maker.add(number, at, place, tx=self._transaction())
 
     def remove(self, at: int) -> None:
         place = self.chance.choice(self.places)
@@ -127,14 +130,18 @@ class RandomJournal:
 class RandomStory(RandomJournal):
     """Adds dead letters, acknowledgements with their kind, copies with ids of their own, times."""
 
+    places = (*PLACES, *GRAVES)
+
     def __init__(self, directory: Path, chance: Random, ids: int = IDS, drops: bool = True) -> None:
         super().__init__(directory, chance, ids, drops)
         self.kinds += ["dead_letter"] * 6 + ["acknowledge"] * 4 + ["copy"] * 3 + ["clock"] * 2
 
     def dead_letter(self, at: int) -> None:
-        origin, place = self.chance.choice(self.places), self.chance.choice(self.places)
+        origin, number = self._known()
+        place = self.chance.choice((*self.places, *GRAVES, *GRAVES, *GRAVES))
+        self.came.append((place, number))
         self.maker.add(
-            self._number(),
+            number,
             at,
             place,
             tx=self._transaction(),
@@ -143,10 +150,15 @@ class RandomStory(RandomJournal):
         )
 
     def acknowledge(self, at: int) -> None:
-        place, kind = self.chance.choice(self.places), self.chance.choice(ACKS)
+        (place, number), kind = self._known(), self.chance.choice(ACKS)
         ack = framed(MessageAck(destination=place, ack_type=kind, message_count=1))
-        key, identifier = self._key(place), message_id(self._number())
+        key, identifier = self._key(place), message_id(number)
         self.maker.record(RemoveMessage(place, identifier, ack, key, self._transaction()))
+
+    def _known(self) -> tuple[Destination, int]:
+        """Return where a message came, and which one; now and then one that never did."""
+        other = self.chance.choice(self.places), self._number()
+        return self.chance.choice([*self.came, other])
 
     def copy(self, at: int) -> None:
         place, number = self.chance.choice(self.places), self._number()

@@ -1,14 +1,15 @@
 """Replay of one directory's records in order (kahadb.md section 4).
 
-Memory holds live messages, open transactions, subscriptions, and the last messages that ended:
-it grows with what is live in the journal, not with the journal.
+Memory holds live messages, open transactions, subscriptions, the last messages that ended, and all
+records that hold messages: which of these are dead letters is told from the whole journal.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 import sequential_lives as lives
 from sequential_entries import Entry, Place
+from sequential_letters import RecordPlace, record_place
 from sequential_lives import (
     DestinationLife,
     End,
@@ -27,11 +28,14 @@ no more than so many ended messages later; brokers write the two together."""
 class History:
     """Replays records; what is complete can be taken out after each.
 
-    *keeps* says what is collected in `messages`, `acks` and `transactions`.
+    *keeps* says what is collected in `messages`, `acks` and `transactions`. `held` are the records
+    that hold messages, as they take effect; those in *letters* hold dead letters.
     """
 
-    def __init__(self, *keeps: str) -> None:
+    def __init__(self, *keeps: str, letters: Set[RecordPlace] = frozenset()) -> None:
         self.keeps = frozenset(keeps)
+        self.letters = letters
+        self.held: list[Entry] = []
         self.messages: deque[Message] = deque()
         self.acks: deque[tuple[Message | None, End]] = deque()
         self.transactions: deque[tuple[str, Transaction]] = deque()
@@ -95,6 +99,7 @@ class History:
         return life
 
     def _add(self, entry: Entry, at: Moment) -> None:
+        self.held.append(entry)
         life = self.destination(entry.place)
         life.is_removed = False
         life.files.add(entry.file_id)
@@ -112,7 +117,7 @@ class History:
         if entry.stored_at is not None:
             life.first = entry.stored_at if life.first is None else life.first
             life.last = entry.stored_at
-        if entry.original_destination is not None and entry.dead_letter_cause is not None:
+        if entry.original_destination is not None and record_place(entry) in self.letters:
             self._note_dead_letter(entry)
         if _is_topic(entry.place):
             message.waiting = dict.fromkeys(life.subscriptions)
@@ -204,6 +209,7 @@ class History:
         if message is None:
             self._add(entry, _moment(entry))
             return
+        self.held.append(entry)
         self.files[entry.file_id].refers.add(message.located.file_id)
         self.destination(entry.place).files.add(entry.file_id)
         message.located, message.facts = entry, entry.facts

@@ -11,8 +11,10 @@ from sequential_entries import (
     ACK_FIELDS,
     MESSAGE_FIELDS,
     SUBSCRIPTION_FIELDS,
+    Entry,
     read_entries,
 )
+from sequential_letters import letters_among
 
 from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper.message.segments import SEGMENT_PREFIX, parse_segment
@@ -28,13 +30,21 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def sequential_rows(directory: Path, table: str, **options: str) -> list[Row]:
     """Return the rows of *table* without the broker's name, lists in order of their values."""
     asked = parse_options({"path": str(directory), **options})
-    history = History("messages", "acks", "transactions")
     wanted = (*MESSAGE_FIELDS, *ACK_FIELDS, *SUBSCRIPTION_FIELDS)
-    for _ in history.replay(read_entries(str(directory), asked, wanted, FACTS)):
-        pass
+    entries = list(read_entries(str(directory), asked, wanted, FACTS))
+    # Which messages are dead letters is told from all of the journal.
+    held = _replayed(History(), entries).held
+    told_apart = History("messages", "acks", "transactions", letters=letters_among(held))
+    history = _replayed(told_apart, entries)
     rows = _ROWS[table](history, directory)
     told = [{"directory": str(directory)} | row for row in rows]
     return [row for row in told if table not in WITHOUT_STREAMS or not _is_of_streams(row)]
+
+
+def _replayed(history: History, entries: list[Entry]) -> History:
+    for _ in history.replay(entries):
+        pass
+    return history
 
 
 def _is_of_streams(row: Row) -> bool:

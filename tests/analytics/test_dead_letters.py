@@ -4,7 +4,7 @@ Where they come to is no dead letter queue.
 """
 
 import pytest
-from journal_maker import ORDERS, JournalMaker, message_id
+from journal_maker import ORDERS, JournalMaker, message_id, rows_of
 from journal_reports import asked, reports_of
 
 from lockkeeper.journal.decode import decode_record
@@ -14,6 +14,7 @@ from lockkeeper_analytics.page.labels import directory_labels
 from lockkeeper_analytics.page.plots import extent_of, plot_data
 from lockkeeper_analytics.page.story import NEEDED, dead_letter_queues, tell
 from lockkeeper_analytics.reports import REPORTS
+from lockkeeper_analytics.trace.steps import trace
 
 SHARED, DLQ = queue("ActiveMQ.DLQ"), queue("DLQ")
 OTHER, PARKED = queue("OTHER"), queue("PARKED")
@@ -164,6 +165,33 @@ def test_a_letter_whose_death_is_in_no_file_any_more_did_not_die_where_it_came_t
     (maker.directory / "db-1.log").unlink()
     assert deaths(maker.directory) == [("ORDERS", grave.name)]
     assert graves(maker.directory) == {grave.name} - {SHARED.name}
+
+
+@pytest.mark.parametrize("grave", [SHARED, DLQ])
+def test_tables_let_a_letter_die_once(maker, grave):
+    maker.add(1, 0).add(2, 1).clock(1).flush()
+    move(maker, 1, 10, ORDERS, grave)
+    move(maker, 2, 20, ORDERS, grave)
+    move(maker, 1, 60_000, grave, ORDERS).remove(1).clock(60_010).flush()
+
+    def told(table, *names):
+        return [tuple(row[name] for name in names) for row in rows_of(maker.directory, table=table)]
+
+    died, there = ("ORDERS", "dead_lettered", str(grave)), (grave.name, "pending", None)
+    ends = [("ORDERS", "acknowledged", None), (grave.name, "acknowledged", None)]
+    found = told("messages", "destination", "outcome", "dead_letter_destination")
+    assert sorted(found, key=str) == sorted([died, died, there, *ends], key=str)
+    assert sorted(told("acks", "destination", "outcome")) == sorted(
+        each[:2] for each in (died, died, *ends)
+    )
+    assert dict(told("destinations", "destination", "dead_lettered")) == {
+        "ORDERS": 2,
+        grave.name: 0,
+    }
+    steps = trace(message_id(1), [str(maker.directory)])
+    assert [
+        (row["destination"], row["target"]) for row in steps if row["step"] == "dead_lettered"
+    ] == [("ORDERS", str(grave))]
 
 
 def test_of_the_shared_queue_nobody_need_know_who_died_into_it(maker):

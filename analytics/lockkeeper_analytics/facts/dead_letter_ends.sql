@@ -1,27 +1,31 @@
 -- The removes whose messages became dead letters: where these went and why. A copy in the dead letter
--- queue may come before the remove of its message or after it; of several, each is of one remove.
+-- queue may come before the remove of its message or after it; of several, each is of one remove. A
+-- letter that somebody moved died no second time by that.
 WITH copies AS (
     SELECT directory, destination_kind, destination, copy_of, message_id,
         place_of(position, record_position) AS place
     FROM arrivals WHERE copy_of IS NOT NULL AND arrival <> 'moved'
 ),
-letters AS (
-    SELECT directory, origin_kind, origin, shown_id, dead_letter_cause AS cause,
-        destination_kind || '://' || destination AS target,
-        place_of(position, record_position) AS place
-    FROM arrivals
+came AS (
+    SELECT arrivals.directory, arrivals.origin_kind, arrivals.origin, arrivals.shown_id,
+        arrivals.dead_letter_cause AS cause,
+        arrivals.destination_kind || '://' || arrivals.destination AS target,
+        place_of(arrivals.position, arrivals.record_position) AS place
+    FROM arrivals SEMI JOIN letters
+        ON arrivals.directory = letters.directory
+        AND arrivals.record_position = letters.record_position
     WHERE arrival IN ('begins', 'unwanted')
-        AND original_destination IS NOT NULL AND dead_letter_cause IS NOT NULL
+        AND original_destination IS NOT NULL AND arrivals.dead_letter_cause IS NOT NULL
 ),
 -- The id that the message had where it died: its own, or that of the broker's last copy.
 known AS (
-    SELECT letters.directory, origin_kind, origin, shown_id, cause, target, letters.place,
+    SELECT came.directory, origin_kind, origin, shown_id, cause, target, came.place,
         coalesce(max_by(copies.message_id, copies.place), shown_id) AS message_id
-    FROM letters LEFT JOIN copies
-        ON letters.directory = copies.directory AND origin_kind = copies.destination_kind
+    FROM came LEFT JOIN copies
+        ON came.directory = copies.directory AND origin_kind = copies.destination_kind
         AND origin = copies.destination AND shown_id = copies.copy_of
-        AND copies.place <= letters.place
-    GROUP BY letters.directory, origin_kind, origin, shown_id, cause, target, letters.place
+        AND copies.place <= came.place
+    GROUP BY came.directory, origin_kind, origin, shown_id, cause, target, came.place
 ),
 found AS (
     SELECT known.directory, known.place, cause, target,
