@@ -1,8 +1,8 @@
 """Dead letters among the messages of a directory: those that died into where they are held.
 
-Somebody may have moved one back or on, which leaves its cause as it is: then two of three signs are
-missing. A letter is none of a message that had been where it came from with the same cause, it
-came from no dead letter queue, and it came to one.
+Of one that somebody moved back or on, which leaves its cause as it is, two of three signs are
+missing: that it had not been where it came from with the same cause, and that this has no name of a
+dead letter queue of where it came to; that it came from no dead letter queue; that it came to one.
 """
 
 from collections import Counter
@@ -23,7 +23,9 @@ def letters_among(held: Sequence[Entry]) -> set[RecordPlace]:
 
     *held* are all records that hold messages, in the order in which they took effect.
     """
-    told = [each for each in held if each.dead_letter_cause is not None and not _is_of_streams(each)]
+    told = [
+        each for each in held if each.dead_letter_cause is not None and not _is_of_streams(each)
+    ]
     moved = _moved(told)
     counts = Counter(each.place for each in held)
     letters = Counter(each.place for each in told)
@@ -32,21 +34,31 @@ def letters_among(held: Sequence[Entry]) -> set[RecordPlace]:
     return {
         record_place(each)
         for each in told
-        if sum((record_place(each) not in moved, _origin(each) not in queues, each.place in queues)) >= 2
+        if sum((record_place(each) not in moved, _origin(each) not in queues, each.place in queues))
+        >= 2
     }
 
 
 def _moved(told: Sequence[Entry]) -> set[RecordPlace]:
-    """Return the records of letters that came from where they had been with the same cause."""
+    """Return the records of letters that came from where they had been with the same cause.
+
+    And of those that came, by its name, from a dead letter queue.
+    """
     known: set[tuple[Place, str, str | None]] = set()
     moved = set()
     for each in told:
         shown = each.copy_of or each.message_id or ""
         origin = _origin(each)
-        if origin[1] == SHARED[1] or (origin, shown, each.dead_letter_cause) in known:
+        if _is_grave_of(origin, each.place) or (origin, shown, each.dead_letter_cause) in known:
             moved.add(record_place(each))
         known.add((each.place, shown, each.dead_letter_cause))
     return moved
+
+
+def _is_grave_of(origin: Place, place: Place) -> bool:
+    """Tell by its name whether *origin* is where the messages of *place* die into."""
+    names = origin[1] or "", place[1] or ""
+    return names[0] == SHARED[1] or (names[0] != names[1] and f".{names[1]}." in f".{names[0]}.")
 
 
 def _origin(entry: Entry) -> Place:

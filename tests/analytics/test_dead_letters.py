@@ -194,6 +194,33 @@ def test_tables_let_a_letter_die_once(maker, grave):
     ] == [("ORDERS", str(grave))]
 
 
+@pytest.mark.parametrize("grave", ["ActiveMQ.DLQ.Queue.ORDERS", "DLQ.ORDERS", "ORDERS.DLQ"])
+def test_those_that_were_sent_back_from_a_queue_of_their_own_make_it_none(report, maker, grave):
+    for number in (1, 2, 3):
+        maker.add(number, number)
+    maker.clock(3).flush()
+    for number in (1, 2, 3):
+        move(maker, number, 10 * number, ORDERS, queue(grave))
+    maker.roll()
+    for number in (1, 2, 3):
+        move(maker, number, 60_000 + number, queue(grave), ORDERS)
+    maker.add(4, 60_010).clock(60_010).flush()
+    assert (graves(maker.directory), len(deaths(maker.directory))) == ({grave}, 3)
+    (maker.directory / "db-1.log").unlink()
+    assert (graves(maker.directory), deaths(maker.directory)) == (set(), [])
+    (orders,) = report("backlog", maker.directory)
+    assert (orders["destination"], orders["waiting"], orders["dead_letters"]) == ("ORDERS", 4, 0)
+
+
+def test_nor_do_they_at_the_broker_that_they_are_forwarded_to(maker):
+    properties = {"dlqDeliveryFailureCause": "no stock"}
+    for number in (1, 2, 3):
+        grave = queue("ActiveMQ.DLQ.Queue.ORDERS")
+        maker.add(number, number, properties=properties, original_destination=grave)
+    maker.clock(3).flush()
+    assert (graves(maker.directory), deaths(maker.directory)) == (set(), [])
+
+
 def test_of_the_shared_queue_nobody_need_know_who_died_into_it(maker):
     move(maker.add(2, 1), 1, 10, SHARED, ORDERS)
     assert (deaths(maker.directory), graves(maker.directory)) == ([], set())

@@ -1,8 +1,8 @@
 -- Every record that holds a dead letter where it died into, and none of one that somebody moved. Two
--- of three signs tell these apart: it had not been where it came from with this cause, it came from
--- no dead letter queue, it went to one. Each alone may mislead: a message that was sent back dies of
--- the same cause again, a letter in a dead letter queue may die there of another one, the record of a
--- death may be gone, and any queue may be somebody's dead letter queue.
+-- of three signs tell these apart: it is not `is_moved`, it came from no dead letter queue, it went to
+-- one. Each alone may mislead: a message that was sent back dies of the same cause again, a letter in
+-- a dead letter queue may die there of another one, the record of a death may be gone, and any queue
+-- may be somebody's dead letter queue.
 SELECT held.*
 FROM dead_letter_records held
 LEFT JOIN dead_letter_queues sources
