@@ -152,7 +152,7 @@ def analyze(
             outcome = _write(journal, out, asked, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
-    except (PySparkException, Py4JError, ConnectionError) as error:
+    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
         raise AnalyticsError(reason_of(error, out / LOG, memory)) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

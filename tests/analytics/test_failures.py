@@ -19,11 +19,12 @@ def test_a_java_without_memory_is_told_as_that(tmp_path):
     log.write_text(f"WARN something\n{OUT_OF_MEMORY}\tat somewhere\n", "utf-8")
     said = "Spark ran out of memory with a heap of 1g: give it more with --memory"
     assert reason_of(NO_ANSWER, log, "1g") == said
-    log.write_text("WARN something\n", "utf-8")
+    # More heap would help neither: what is short is threads, or room for classes.
+    log.write_text("java.lang.OutOfMemoryError: unable to create native thread\n", "utf-8")
     ended = "Spark has ended before the reports were written"
     assert reason_of(NO_ANSWER, log, "1g") == f"{ended}; {log} has what it said"
     log.unlink()
-    assert reason_of(NO_ANSWER, log, "1g") == ended
+    assert reason_of(NO_ANSWER, log, "1g") == reason_of(EOFError(), log, "1g") == ended
 
 
 @pytest.mark.spark

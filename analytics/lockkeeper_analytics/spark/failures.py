@@ -1,12 +1,13 @@
 """Failures of Spark, told to people: what our own reader said, or what became of its Java."""
 
+import re
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 _CAUSE = "Caused by: "
-_OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+_OUT_OF_HEAP = re.compile(r"java\.lang\.OutOfMemoryError: (Java heap space|GC overhead)")
 
 
 def reason_of(error: Exception, log: Path, memory: str) -> str:
@@ -43,7 +44,7 @@ def _cause_in(text: str) -> str:
 
 def _end_of_java(log: Path, memory: str) -> str:
     said = log.read_text("utf-8", "replace") if log.exists() else ""
-    if _OUT_OF_MEMORY in said:
+    if _OUT_OF_HEAP.search(said):
         return f"Spark ran out of memory with a heap of {memory}: give it more with --memory"
     where = f"; {log} has what it said" if said else ""
     return f"Spark has ended before the reports were written{where}"
