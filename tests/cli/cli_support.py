@@ -109,7 +109,7 @@ class CommandLine:
     def done(self, *arguments: str, stdin: bytes = b"") -> Outcome:
         """Run a command that must succeed and say nothing on standard error."""
         outcome = self(*arguments, stdin=stdin)
-        assert (outcome.code, outcome.err) == (0, "")
+        assert (outcome.code, outcome.err) == (0, ""), outcome.err
         return outcome
 
 
