@@ -8,7 +8,7 @@ and has the volume on another node. A copy that waits keeps all later ones of it
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from lockkeeper_operator.backups.desired.job import build, job_spec
+from lockkeeper_operator.backups.desired.job import job_spec
 from lockkeeper_operator.backups.desired.placing import is_beside
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.subject import HASH_CHARACTERS, BackupSubject, metadata
@@ -17,7 +17,7 @@ from lockkeeper_operator.kubernetes.children.ownership import controller_of
 from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Step
 from lockkeeper_operator.kubernetes.children.unwatched import node_of
 from lockkeeper_operator.kubernetes.hashes import hash_of
-from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
 from lockkeeper_operator.kubernetes.pods import PENDING
 from lockkeeper_operator.kubernetes.times import parsed
 
@@ -27,16 +27,21 @@ PATIENCE = timedelta(minutes=1)
 
 
 def anew_steps(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Step]:
-    """Yield what ends each copy that waits in vain, and begins it as it would be placed now."""
+    """Yield what begins each copy that waits in vain as it would be placed now, then ends that.
+
+    What goes wrong in between loses no copy: one is ended once the other was seen.
+    """
     waiting = {
         _controller(pod) for pod in observed.pods if _waits_in_vain(pod, observed.now, subject)
     }
     for job in _jobs(observed, subject):
         name, uid = job["metadata"]["name"], job["metadata"]["uid"]
-        # The pod of a Job that was ended may outlive it for a while.
-        if uid in waiting:
+        again = _again(job, subject)
+        if key_of(again) in observed.children:
             yield Delete(KIND, name, uid)
-            yield Create(stamped(_again(job, subject)))
+        # The pod of a Job that was ended may outlive it for a while.
+        elif uid in waiting:
+            yield Create(stamped(again))
 
 
 def _jobs(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Manifest]:
@@ -44,7 +49,7 @@ def _jobs(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Manifest
     schedule = observed.children.get(("CronJob", subject.run))
     maker = subject.uid if schedule is None else schedule["metadata"]["uid"]
     for (kind, name), child in observed.children.items():
-        wanted = kind == KIND and (schedule is not None or name == subject.run)
+        wanted = kind == KIND and (schedule is not None or subject.is_run(name))
         if wanted and _controller(child) == maker and "deletionTimestamp" not in child["metadata"]:
             yield child
 
@@ -66,9 +71,7 @@ def _waits_in_vain(pod: Manifest, now: datetime, subject: BackupSubject) -> bool
 
 
 def _again(job: Manifest, subject: BackupSubject) -> Manifest:
-    """Return the Job that is made instead of *job*; one of a schedule counts as the CronJob's."""
-    if subject.spec.schedule is None:
-        return build(subject)
+    """Return the Job that is made instead of *job*, and has its owner."""
     former = job["metadata"]
     own = {
         **metadata(subject, owned=False),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.kubernetes.jobs import (
     ENDED,
     Run,
@@ -49,6 +50,6 @@ def remembered_run(status: Mapping[str, Any]) -> str:
     return found or ""
 
 
-def was_begun(status: Mapping[str, Any], name: str) -> bool:
-    """Return whether a *status* tells that the run *name* was there, if only for a moment."""
-    return remembered_run(status) == name and status.get("state") in BEGUN
+def was_begun(status: Mapping[str, Any], subject: BackupSubject) -> bool:
+    """Return whether a *status* tells that a single backup was there, if only for a moment."""
+    return subject.is_run(remembered_run(status)) and status.get("state") in BEGUN

@@ -47,14 +47,18 @@ def _once(
     """Return the steps about a single backup."""
     manifest = run(subject)
     key = key_of(manifest)
-    others = {name: child for name, child in observed.children.items() if name != key}
+    own = {
+        (kind, name): child
+        for (kind, name), child in observed.children.items()
+        if kind == key[0] and subject.is_run(name)
+    }
+    others = {name: child for name, child in observed.children.items() if name not in own}
     steps = _steps(others, subject)
-    present = observed.children.get(key)
-    if present is not None:
-        # What is in a Job cannot be changed.
-        owner = stranger(present, subject.owner)
-        return (*steps, Conflict(*key, owner)) if owner else steps
-    if was_begun(observed.status, key[1]):
+    owner = stranger(own[key], subject.owner) if key in own else ""
+    if owner:
+        return (*steps, Conflict(*key, owner))
+    # What is in a Job cannot be changed.
+    if own or was_begun(observed.status, subject):
         return steps
     return (*steps, problem or Create(stamped(manifest)))
 

@@ -75,6 +75,10 @@ class BackupSubject:
         asked = said if self.spec.target.snapshot is None else [said, self.uid]
         return f"{self.name}-backup-{hash_of(asked)[:HASH_CHARACTERS]}"
 
+    def is_run(self, name: str) -> bool:
+        """Return whether a single backup is made by what has that *name*: once more, maybe."""
+        return name == self.run or name.startswith(f"{self.run}-")
+
 
 def labels(subject: BackupSubject) -> dict[str, str]:
     """Return the labels of every child."""

@@ -15,9 +15,10 @@ from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.backups.subject import labels as labels_of
 from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
-from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Delete
+from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Delete, Refused
 from lockkeeper_operator.kubernetes.children.unwatched import node_of, user_of_claim
-from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.hashes import hash_of
+from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
 
 SHARED = Journal(claim="orders-journal", path="kahadb", group=10001)
 OF_ORDERS = {"app.kubernetes.io/name": "lockkeeper", "app.kubernetes.io/instance": "orders"}
@@ -148,6 +149,13 @@ def waiting(
     return replace(observed(*children, pods=(made,)), now=now)
 
 
+def made_of(manifest: Manifest) -> Manifest:
+    """The Job that was made instead of another one."""
+    found = there(manifest)
+    metadata = {**found["metadata"], "uid": "new", "creationTimestamp": "2027-03-01T03:05:00Z"}
+    return {**found, "metadata": metadata}
+
+
 def beside(**spec: Any) -> BackupSubject:
     return replace(subject(**spec), beside={**OF_ORDERS, **MASTER})
 
@@ -162,16 +170,56 @@ def beside(**spec: Any) -> BackupSubject:
 def test_a_copy_that_waits_where_the_volume_does_not_come_to_is_begun_anew(
     found: ObservedBackup, now: BackupSubject
 ) -> None:
-    delete, create = backup_plan(found, now)
-    assert delete == Delete("Job", now.run, "uid")
-    assert create == Create(stamped(run(now)))
+    (create,) = backup_plan(found, now)
+    assert isinstance(create, Create)
+    made = create.manifest
+    assert made["spec"] == run(now)["spec"]
+    assert made["metadata"]["name"] == f"{now.run}-{hash_of('uid')[:6]}"
+    assert made["metadata"]["labels"] == labels_of(now)
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == (
+        "JournalBackup", now.uid, True,
+    )  # fmt: skip
+    # The one before goes once the other was seen, whose pod may wait in vain in its turn.
+    both = {**found.children, key_of(made): made_of(made)}
+    assert backup_plan(replace(found, children=both), now) == (Delete("Job", now.run, "uid"),)
+
+
+@pytest.mark.parametrize("spec", [{}, NIGHTLY])
+def test_a_copy_that_is_begun_anew_is_not_lost_on_the_way(spec: dict[str, Any]) -> None:
+    asleep = replace(subject(replace(JOURNAL, node=""), **spec), sleeps=True)
+    found = waiting(beside(**spec))
+    cron = {key: each for key, each in found.children.items() if key[0] == "CronJob"}
+    found = replace(found, status=told(found, asleep))
+    (create,) = (each for each in backup_plan(found, asleep) if isinstance(each, Create))
+    # Killed, or refused for now: all is as before, and tried again.
+    refused = Refused("Job", create.manifest["metadata"]["name"], "exceeded quota")
+    found = replace(found, status=told(found, asleep, (), refused))
+    assert create in backup_plan(found, asleep)
+    assert not any(isinstance(each, Delete) for each in backup_plan(found, asleep))
+    # Killed before the one before is deleted, and after it, with nothing told of either.
+    again = made_of(create.manifest)
+    name = again["metadata"]["name"]
+    both = replace(found, children={**found.children, key_of(again): again})
+    assert [each for each in backup_plan(both, asleep) if not isinstance(each, Apply)] == [
+        Delete("Job", NIGHTLY_JOB if spec else asleep.run, "uid")
+    ]
+    left = replace(found, children={**cron, key_of(again): again}, pods=())
+    assert not any(isinstance(each, Create | Delete) for each in backup_plan(left, asleep))
+    status = told(left, asleep)
+    assert (status["state"], status["run"], true(status)) == (
+        "Submitted", name, {"Reconciling": "Submitted"},
+    )  # fmt: skip
+    # Somebody who removes that one stops the copy, as any other.
+    gone = replace(left, children=cron, status=status)
+    assert not any(isinstance(each, Create | Delete) for each in backup_plan(gone, asleep))
+    assert told(gone, asleep)["state"] == ("Scheduled" if spec else "Removed")
 
 
 def test_a_copy_of_a_schedule_that_waits_in_vain_keeps_no_later_ones_waiting() -> None:
     asleep = replace(subject(replace(JOURNAL, node=""), **NIGHTLY), sleeps=True)
-    apply, delete, create = backup_plan(waiting(beside(**NIGHTLY)), asleep)
+    apply, create = backup_plan(waiting(beside(**NIGHTLY)), asleep)
     assert apply == Apply(stamped(run(asleep)))
-    assert delete == Delete("Job", NIGHTLY_JOB, "uid")
     assert isinstance(create, Create)
     made = create.manifest
     assert made["spec"] == run(asleep)["spec"]["jobTemplate"]["spec"]
@@ -180,7 +228,7 @@ def test_a_copy_of_a_schedule_that_waits_in_vain_keeps_no_later_ones_waiting() -
     assert made["metadata"]["labels"] == labels_of(asleep)
     assert made["metadata"]["name"].startswith("nightly-backup-")
     # It is of the schedule as the one before was.
-    again = {**there(made), "status": {"ready": 1}}
+    again = {**made_of(made), "status": {"ready": 1}}
     assert backup_plan(observed(there(run(asleep)), again), asleep) == ()
 
 

@@ -88,8 +88,8 @@ def _at_rest(subject: BackupSubject, previous: Mapping[str, Any]) -> Standing:
         return Standing("Stalled", "Failed", f"{run} failed, and has been removed")
     if state == "Succeeded":
         return Standing("Ready", "BackedUp", f"{run} has made a backup")
-    if was_begun(previous, subject.run):
-        return Standing("Stalled", REMOVED, f"{run} was removed before its end was seen")
     if subject.spec.schedule is not None:
         return Standing("Ready", "Scheduled", "the schedule decides when backups begin")
+    if was_begun(previous, subject):
+        return Standing("Stalled", REMOVED, f"{run} was removed before its end was seen")
     return Standing("Reconciling", "NotBegun", "no backup has begun")

@@ -75,7 +75,7 @@ def _latest(runs: tuple[Run, ...], subject: BackupSubject) -> Run | None:
     Snapshots of an earlier spec stay, and are older than a run that somebody has removed.
     """
     single = subject.spec.schedule is None
-    return next((run for run in runs if not single or run.name == subject.run), None)
+    return next((run for run in runs if not single or subject.is_run(run.name)), None)
 
 
 def _without_vanished(previous: Mapping[str, Any], subject: BackupSubject) -> Mapping[str, Any]:
