@@ -18,7 +18,9 @@ from lockkeeper_operator.kubernetes.manifests import Key, Manifest
 EPOCH = datetime.fromtimestamp(0, UTC)
 REMOVED = "Removed"
 """State of a single backup whose run somebody removed before it had ended."""
-BEGUN = ENDED | {"Submitted", "Running", REMOVED}
+GOING = frozenset({"Submitted", "Running"})
+"""States of a run that has not ended."""
+BEGUN = ENDED | GOING | {REMOVED}
 """States of a backup that was begun, and is not begun again by itself."""
 
 
@@ -53,3 +55,13 @@ def remembered_run(status: Mapping[str, Any]) -> str:
 def was_begun(status: Mapping[str, Any], subject: BackupSubject) -> bool:
     """Return whether a *status* tells that a single backup was there, if only for a moment."""
     return subject.is_run(remembered_run(status)) and status.get("state") in BEGUN
+
+
+def is_hidden(observed: ObservedBackup, subject: BackupSubject) -> bool:
+    """Return whether the run that the status tells of may be there all the same, unseen.
+
+    Snapshots are known by their claim, and of a Broker that is gone nobody knows which it was.
+    """
+    if subject.spec.target.snapshot is None or observed.status.get("state") not in GOING:
+        return False
+    return not (observed.knows_snapshots and subject.journal.claim)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.misplaced import anew_steps
-from lockkeeper_operator.backups.observed import ObservedBackup, was_begun
+from lockkeeper_operator.backups.observed import ObservedBackup, is_hidden, was_begun
 from lockkeeper_operator.backups.snapshots import due_steps, surplus
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE
@@ -58,8 +58,10 @@ def _once(
     if owner:
         return (*steps, Conflict(*key, owner))
     # What is in a Job cannot be changed.
-    if own or was_begun(observed.status, subject):
+    if own:
         return steps
+    if was_begun(observed.status, subject):
+        return (*steps, problem) if problem and is_hidden(observed, subject) else steps
     return (*steps, problem or Create(stamped(manifest)))
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from lockkeeper_api.analysis.source import Source
+from lockkeeper_api.cluster.bootstrap import Bootstrap
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.observed import ObservedBackup
@@ -12,7 +14,8 @@ from lockkeeper_operator.backups.plan import backup_plan
 from lockkeeper_operator.backups.snapshots import without_others
 from lockkeeper_operator.backups.status.status import backup_status
 from lockkeeper_operator.backups.subject import BackupSubject
-from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE, Journal
+from lockkeeper_operator.brokers.desired.first_journal import first_journal
+from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE, Journal, journal_of
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
 from lockkeeper_operator.kubernetes.children.steps import Create, Wait
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
@@ -61,8 +64,8 @@ def made_by(subject: BackupSubject, at: str) -> tuple[Key, Manifest]:
     return key_of(manifest), {**manifest, "metadata": metadata, "status": status}
 
 
-def told(found: ObservedBackup) -> dict[str, Any]:
-    status = backup_status(found, SUBJECT, backup_plan(found, SUBJECT), (), 2, NOW)
+def told(found: ObservedBackup, of: BackupSubject = SUBJECT) -> dict[str, Any]:
+    status = backup_status(found, of, backup_plan(found, of), (), 2, NOW)
     assert status is not None
     return status
 
@@ -156,6 +159,52 @@ def test_a_snapshot_that_is_removed_before_it_can_be_used_is_not_made_again() ->
     assert after["conditions"][2]["message"] == message
     assert "snapshot" not in after
     assert backup_plan(replace(gone, status=after), SUBJECT) == ()
+
+
+NOWHERE = journal_of("before", Source(broker="orders"))
+"""Where the journal of a Broker is that was deleted."""
+REGULAR: dict[str, Any] = {"schedule": {"cron": "0 3 * * *"}}
+
+
+@pytest.mark.parametrize("schedule", [{}, REGULAR])
+@pytest.mark.parametrize(
+    ("journal", "knows", "why"),
+    [
+        (NOWHERE, True, {"Reconciling": "BrokerMissing"}),
+        (JOURNAL, False, {"Stalled": "SnapshotsUnknown"}),
+    ],
+)
+def test_a_snapshot_that_is_not_seen_for_a_while_is_not_removed(
+    schedule: dict[str, Any], journal: Journal, knows: bool, why: dict[str, str]
+) -> None:
+    spec = JournalBackupSpec.model_validate({**SPEC, **schedule})
+    subject = replace(SUBJECT, spec=spec)
+    going = told(there(), subject)
+    assert (going["state"], going["run"], going["snapshot"]) == ("Running", NAME, NAME)
+    hidden = replace(subject, journal=journal)
+    (step,) = backup_plan(ObservedBackup(status=going, knows_snapshots=knows), hidden)
+    assert isinstance(step, Wait)
+    later = told(ObservedBackup(status=going, knows_snapshots=knows), hidden)
+    assert (later["state"], later["run"], later["snapshot"], true(later)) == (
+        "Running", NAME, NAME, why,
+    )  # fmt: skip
+    # A Broker can begin with it, which the next look at that Broker's claim sees.
+    resource = {"metadata": {"name": "before"}, "spec": SPEC, "status": later}
+    assert first_journal(Bootstrap(backup="before"), resource).snapshot == NAME
+    seen = replace(there(readyToUse=True, creationTime=NOW), status=later)
+    assert told(seen, subject)["state"] == "Succeeded"
+    # Once nothing hides it, it is not there because somebody has removed it.
+    gone = told(ObservedBackup(status=later, knows_snapshots=True), subject)
+    assert gone["state"] == ("Scheduled" if schedule else "Removed")
+    assert "snapshot" not in gone
+
+
+def test_what_was_removed_before_the_broker_went_stays_told_as_that() -> None:
+    removed = told(ObservedBackup(status=told(there()), knows_snapshots=True))
+    hidden = ObservedBackup(status=removed, knows_snapshots=True)
+    subject = replace(SUBJECT, journal=NOWHERE)
+    assert backup_plan(hidden, subject) == ()
+    assert backup_status(hidden, subject, (), (), 2, NOW) is None
 
 
 def test_a_status_of_an_earlier_release_remembers_its_run_too() -> None:

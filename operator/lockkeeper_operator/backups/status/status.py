@@ -7,7 +7,7 @@ from typing import Any
 from lockkeeper_api.journal_backup import JournalBackupStatus
 from lockkeeper_api.status import Condition
 from lockkeeper_operator.backups.names import SCHEDULED_ANNOTATION
-from lockkeeper_operator.backups.observed import ObservedBackup, remembered_run
+from lockkeeper_operator.backups.observed import ObservedBackup, is_hidden, remembered_run
 from lockkeeper_operator.backups.reports import reports_of
 from lockkeeper_operator.backups.status import ready, reconciling, stalled
 from lockkeeper_operator.backups.status.standing import Standing, standing_of
@@ -31,7 +31,8 @@ def backup_status(
     """Return the status to be written, None if it says the same already."""
     runs, reports = observed.runs, reports_of(observed.pods)
     latest = _latest(runs, subject)
-    previous = observed.status if latest else _without_vanished(observed.status, subject)
+    is_kept = latest is not None or is_hidden(observed, subject)
+    previous = observed.status if is_kept else _without_vanished(observed.status, subject)
     standing = standing_of(steps, refused, latest, reports, subject, previous)
     done = next((run for run in runs if run.state == "Succeeded"), None)
     succeeded = _last_successful_time(done, previous)
@@ -41,7 +42,7 @@ def backup_status(
     status = JournalBackupStatus(
         observed_generation=generation,
         conditions=_dated(standing, previous, generation, now),
-        state=_state(latest, standing, previous),
+        state=_state(latest, standing, previous, is_kept),
         run=latest.name if latest else remembered_run(previous) or None,
         job=_name_of(latest, "Job", previous.get("job")),
         snapshot=_name_of(done or latest, "VolumeSnapshot", previous.get("snapshot")),
@@ -115,12 +116,14 @@ def _last_schedule_time(observed: ObservedBackup) -> str | None:
     return max(times) or None
 
 
-def _state(latest: Run | None, standing: Standing, previous: Mapping[str, Any]) -> str:
-    """Return the state of the latest run, also when that has ended and is removed by now."""
+def _state(
+    latest: Run | None, standing: Standing, previous: Mapping[str, Any], is_kept: bool
+) -> str:
+    """Return the state of the latest run, also when that is not seen, or has ended and is gone."""
     if latest is not None:
         return latest.state
-    ended = remembered_run(previous) and previous.get("state") in ENDED
-    return str(previous["state"]) if ended else standing.reason
+    stays = remembered_run(previous) and (is_kept or previous.get("state") in ENDED)
+    return str(previous["state"]) if stays else standing.reason
 
 
 def _dated(
