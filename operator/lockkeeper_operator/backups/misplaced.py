@@ -2,14 +2,15 @@
 
 A Job says where its pods may run by where the volume was when the Job was made. By the time that
 a pod is placed the Broker may be hibernated, and there is nobody to be beside; or it was woken,
-and has the volume on another node. A copy that waits keeps all later ones of its schedule waiting.
+and has the volume on another node; or whoever had the volume has let it go, and its node has no
+room or is gone. A copy that waits keeps all later ones of its schedule waiting.
 """
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from lockkeeper_operator.backups.desired.job import job_spec
-from lockkeeper_operator.backups.desired.placing import is_beside
+from lockkeeper_operator.backups.desired.placing import is_beside, only_node
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.subject import HASH_CHARACTERS, BackupSubject, metadata
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
@@ -23,7 +24,8 @@ from lockkeeper_operator.kubernetes.times import parsed
 
 KIND = "Job"
 PATIENCE = timedelta(minutes=1)
-"""For a pod on another node than the volume, which whoever has it may be about to let go."""
+"""For a pod where the volume is not: whoever has that may be about to let it go, and the node of a
+pod that is not placed yet may be about to have room."""
 
 
 def anew_steps(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Step]:
@@ -63,11 +65,15 @@ def _waits_in_vain(pod: Manifest, now: datetime, subject: BackupSubject) -> bool
     if pod.get("status", {}).get("phase") != PENDING:
         return False
     node, needed = node_of(pod), subject.journal.node
-    if not node:
+    if not node and is_beside(pod, subject.spec.broker):
         # A Broker that is awake comes to have a pod again.
-        return subject.sleeps and not needed and is_beside(pod, subject.spec.broker)
-    waited = now - parsed(pod["metadata"]["creationTimestamp"])
-    return waited >= PATIENCE and needed not in ("", node)
+        return subject.sleeps and not needed
+    if now - parsed(pod["metadata"]["creationTimestamp"]) < PATIENCE:
+        return False
+    if node:
+        return needed not in ("", node)
+    # The only node that it may have can be full, cordoned or gone, and others would do.
+    return only_node(pod) not in ("", needed)
 
 
 def _again(job: Manifest, subject: BackupSubject) -> Manifest:

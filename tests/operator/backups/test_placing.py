@@ -165,6 +165,10 @@ def beside(**spec: Any) -> BackupSubject:
     [
         (waiting(beside(), minutes=0), ASLEEP),
         (waiting(subject(replace(JOURNAL, node="")), node="a"), ON_B),
+        # Its node may be full, cordoned or gone: nobody has the volume there any more.
+        (waiting(subject()), ASLEEP),
+        (waiting(subject()), subject(replace(JOURNAL, node=""))),
+        (waiting(subject()), ON_B),
     ],
 )
 def test_a_copy_that_waits_where_the_volume_does_not_come_to_is_begun_anew(
@@ -248,6 +252,9 @@ NEW_JOB["metadata"]["uid"] = "another"
         (waiting(subject(), node="a", minutes=0), ON_B),
         (waiting(ASLEEP, minutes=9), ASLEEP),
         (waiting(ASLEEP, node="a", minutes=9), ASLEEP),
+        # The volume is on the node that it waits for, or was a moment ago.
+        (waiting(subject(), minutes=9), subject()),
+        (waiting(subject(), minutes=0), ASLEEP),
         # It is what is left of a Job that was ended.
         (replace(waiting(beside()), children={("Job", subject().run): NEW_JOB}), ASLEEP),
         # Where the journal is, is not known at all.

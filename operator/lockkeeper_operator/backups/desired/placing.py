@@ -7,6 +7,7 @@ from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import HOST_NAME_LABEL, MASTER
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NODE_FIELD = "metadata.name"
 
 
 def affinity(subject: BackupSubject) -> Manifest | None:
@@ -20,7 +21,7 @@ def affinity(subject: BackupSubject) -> Manifest | None:
         term = {"topologyKey": HOST_NAME_LABEL, "labelSelector": found}
         return {"podAffinity": {REQUIRED: [term]}}
     if subject.journal.node:
-        field = {"key": "metadata.name", "operator": "In", "values": [subject.journal.node]}
+        field = {"key": NODE_FIELD, "operator": "In", "values": [subject.journal.node]}
         return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}}}
     return None
 
@@ -31,6 +32,14 @@ def is_beside(pod: Manifest, broker: str) -> bool:
     found = (term.get("labelSelector", {}) for term in affinity.get(REQUIRED, ()))
     wanted = selector_of(broker).items()
     return any(wanted <= each.get("matchLabels", {}).items() for each in found)
+
+
+def only_node(pod: Manifest) -> str:
+    """Return the one node that *pod* was made for, empty where it is none."""
+    affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
+    terms = affinity.get(REQUIRED, {}).get("nodeSelectorTerms", ())
+    fields = (field for term in terms for field in term.get("matchFields", ()))
+    return next((str(each["values"][0]) for each in fields if each["key"] == NODE_FIELD), "")
 
 
 def labels_beside(holder: Manifest | None, broker: str) -> dict[str, str]:
