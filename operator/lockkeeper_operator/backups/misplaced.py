@@ -77,7 +77,12 @@ def _waits_in_vain(pod: Manifest, now: datetime, subject: BackupSubject) -> bool
 
 
 def _again(job: Manifest, subject: BackupSubject) -> Manifest:
-    """Return the Job that is made instead of *job*, and has its owner."""
+    """Return the Job that is made instead of *job*, and has its owner.
+
+    One of a schedule is deleted with the CronJob, which keeps it as long as its own when it has
+    ended. While it runs the CronJob begins the next copy all the same: Forbid is about the Jobs in
+    its `status.active`, to which its controller adds only what it has made itself.
+    """
     former = job["metadata"]
     own = {
         **metadata(subject, owned=False),
