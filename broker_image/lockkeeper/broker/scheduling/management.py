@@ -1,9 +1,9 @@
 """Requests about jobs, sent to a topic (ActiveMQ's scheduler management)."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
+from weakref import WeakSet
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import END_BYTES
@@ -28,6 +28,13 @@ _ALWAYS = (0, 1 << 62)
 Copy: TypeAlias = Callable[[Message, Destination], Message]
 
 
+class _Begun:
+    """The ids of jobs that others begin, by the ids of those, from when a removal is asked for."""
+
+    def __init__(self) -> None:
+        self.by: dict[str, list[str]] = {}
+
+
 class Management:
     """Browses and removes the jobs that there are when somebody asks, some of them in each turn."""
 
@@ -36,13 +43,13 @@ class Management:
         self._queue = queue
         self._requests = requests
         self._copy = copy
-        self._removals = 0
-        self._begun: dict[str, list[str]] = {}
+        # Of each removal that is not done; they are gone with it.
+        self._begun: WeakSet[_Begun] = WeakSet()
 
     def note_begun(self, identifier: str, by: str) -> None:
         """Note the id of a job that another one begins: who removes that means this one, too."""
-        if self._removals:
-            self._begun.setdefault(by, []).append(identifier)
+        for begun in self._begun:
+            begun.by.setdefault(by, []).append(identifier)
 
     def carry_out(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Do what a message to the management topic asks for. Raises BrokerError.
@@ -56,7 +63,7 @@ class Management:
             identifier = str(properties.get(JOB_ID))
             self._carry_out_removal(connection, message, receipt, identifier)
         elif action == "REMOVEALL":
-            steps = self._remove_all(*_times(properties), latest)
+            steps = self._remove_all(*_times(properties), latest, self._begin_noting())
             self._remove_in_turns(connection, message, receipt, steps)
         elif action == "BROWSE":
             reply_to = fields.reply_to
@@ -71,7 +78,7 @@ class Management:
         self, connection: Connection, message: Message, receipt: Receipt | None, identifier: str
     ) -> None:
         """Remove one job at once, whatever else is asked for; several that have an id in turns."""
-        steps = self._remove(identifier, self._queue.latest)
+        steps = self._remove(identifier, self._queue.latest, self._begin_noting())
         if self._queue.count(identifier) > 1:
             self._remove_in_turns(connection, message, receipt, steps)
             return
@@ -102,34 +109,24 @@ class Management:
         """Return a job's message if it still waits, and is none that came later."""
         return self._queue.peek(reference) if self._queue.holds(reference, latest) else None
 
-    def _remove_all(self, first: int, last: int, latest: int) -> Steps:
-        with self._noting_begun():
-            for identifier in (yield from search(self._queue.entries(), first, last, latest)):
-                yield from self._remove_with_begun(identifier, latest)
+    def _begin_noting(self) -> _Begun:
+        """Have noted what jobs begin from now on, for one removal: others are asked for later."""
+        begun = _Begun()
+        self._begun.add(begun)
+        return begun
 
-    def _remove(self, identifier: str, latest: int) -> Steps:
-        with self._noting_begun():
-            yield from self._remove_with_begun(identifier, latest)
+    def _remove_all(self, first: int, last: int, latest: int, begun: _Begun) -> Steps:
+        for identifier in (yield from search(self._queue.entries(), first, last, latest)):
+            yield from self._remove(identifier, latest, begun)
 
-    @contextmanager
-    def _noting_begun(self) -> Iterator[None]:
-        """Have noted what jobs begin while some are removed."""
-        self._removals += 1
-        try:
-            yield
-        finally:
-            self._removals -= 1
-            if not self._removals:
-                self._begun.clear()
-
-    def _remove_with_begun(self, identifier: str, latest: int) -> Steps:
+    def _remove(self, identifier: str, latest: int, begun: _Begun) -> Steps:
         """Remove the jobs up to number *latest* that have this id, and what they began meanwhile.
 
         One that is carried out between two steps begins others, or comes again.
         """
         yield from self._remove_named(identifier, latest)
-        for begun in self._begun.get(identifier, ()):
-            yield from self._remove_named(begun, latest)
+        for each in begun.by.get(identifier, ()):
+            yield from self._remove_named(each, latest)
 
     def _remove_named(self, identifier: str, latest: int) -> Steps:
         """Remove the jobs up to number *latest* that have this id, until there are none."""
