@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_kit import Kit
+from store_kit import Kit, becomes_readable
 
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import list_data_files
@@ -91,3 +91,25 @@ def test_what_is_written_apart_is_what_would_be_written_together(
         store.close()
         written.append((directory / "db-1.log").read_bytes())
     assert written[0] == written[1]
+
+
+@pytest.mark.replaces
+def test_files_behind_a_message_that_ended_while_it_was_written_are_not_filled(
+    tmp_path: Path, kit: Kit, zeros: list[int]
+) -> None:
+    """The next such message may end as soon: whoever waits for the next file waits for zeros."""
+    store = KahaDBStore(tmp_path, file_bytes_max=FILE_BYTES, batch_bytes_max=10_000)
+    store.open()
+    for number in range(5):
+        large = kit.reference(number, size=1 << 20)
+        store.add(A, large, None)
+        store.flush()
+        assert becomes_readable(store, 5)
+        store.completed()
+        store.remove(A, large)
+    store.add(A, kit.reference(9), None)
+    kit.until_durable(store)
+    files = len(list_data_files(tmp_path))
+    store.close()
+    assert files == 6
+    assert zeros[:files] == [FILE_BYTES] * 2 + [0] * (files - 2)

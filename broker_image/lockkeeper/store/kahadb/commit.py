@@ -201,7 +201,7 @@ class GroupCommit:
         return gather(self.items, self.kinds, files.file_id, start, limit, first_room)
 
     def _rotate(self) -> None:
-        self._files.rotate()
+        self._files.rotate(is_early=self._is_left)
         self._is_left = False
         self._file_references.files[self._files.file_id] = FileEntry(self._files.file_bytes_max)
 

@@ -82,14 +82,18 @@ class JournalFiles:
             raise self.failure(error, self.directory) from error
         self._spare.prepare()
 
-    def rotate(self) -> None:
-        """Begin the next file. Raises StoreFullError without room, else StoreError."""
+    def rotate(self, is_early: bool = False) -> None:
+        """Begin the next file. Raises StoreFullError without room, else StoreError.
+
+        One that is begun *early*, before the current one is full, may be left as early: the one
+        behind it has to be ready soon.
+        """
         self.discard_index()
         for tail in self._tails:
             self._repair(tail)
         self._tails = ()
         # The next file will be like the one that is full, as a rule.
-        is_reserved_only = 0 < self.batches < FEW_BATCHES
+        is_reserved_only = is_early or 0 < self.batches < FEW_BATCHES
         try:
             self._open_next()
         except OSError as error:
