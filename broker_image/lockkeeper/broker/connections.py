@@ -12,7 +12,7 @@ from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.ids import TransactionId
+from lockkeeper.message.ids import MessageId, TransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt
 
@@ -45,6 +45,9 @@ class Audit(Protocol):
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message has come before."""
+
+    def stored_id(self, message: Message, sequence: int) -> MessageId | None:
+        """Return the id of what is stored elsewhere than a message goes to, None for its own."""
 
 
 def _no_figures() -> tuple[int, int]:

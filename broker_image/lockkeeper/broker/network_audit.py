@@ -4,13 +4,20 @@ A bridge that lost its connection sends again what was not answered. Such a mess
 id and goes to the same destination. One of a queue has left as many brokers, too: with each broker
 that a message leaves its brokerPath grows, so one that comes back on its way is no duplicate. One
 of a topic never comes back, but may come on two ways.
+
+What is stored elsewhere than a message goes to, as a job or a dead letter, has an id of its own
+that tells all this; it is known by that alone, after a restart as well.
 """
 
+from hashlib import sha256
 from typing import Final, TypeAlias
 
 from lockkeeper.broker.producer_audit import ProducerAudit
+from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.message.broker_path import broker_path
+from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.message import Message
+from lockkeeper.message.text import decode_text
 from lockkeeper.store.producers import network_stream
 
 ORIGINALS_MAX: Final = 100_000
@@ -40,6 +47,16 @@ class NetworkAudit:
         key = _key_of(message)
         return self._originals.get(key, key)
 
+    def stored_id(self, message: Message, sequence: int) -> MessageId:
+        """Return the id of what is stored of a message elsewhere than it goes to.
+
+        It is shown as that of the message, and is the same whenever that comes. Messages for
+        several destinations may have one id, and would be one in the place where they are stored.
+        """
+        stream, number = self.key_of(message)
+        own = ProducerId(f"ID:network-{sha256(stream).hexdigest()}", 1, 1)
+        return MessageId(own, number, sequence, decode_text(message.identifier))
+
     def note(self, key: Key) -> None:
         """Note a message that was taken, by its key."""
         self._audit.note(*key)
@@ -64,11 +81,16 @@ class NetworkAudit:
         self._originals.pop(_key_of(message), None)
 
 
+def stored_key(stored: Message) -> Key:
+    """Return what a message is known by that has a `stored_id`; the journal's reader notes it."""
+    return stored.lead.producer[:-1], stored.number
+
+
 def _key_of(message: Message) -> Key:
-    return _stream_of(message), message.number
-
-
-def _stream_of(message: Message) -> bytes:
-    """Return what the numbers of messages like this one are counted by."""
-    hops = len(broker_path(message.body)) if message.destination.is_queue else 0
-    return network_stream(message.lead.producer[:-1], hops, message.destination.wire)
+    destination = message.destination
+    if destination == JOBS:
+        # Nobody sends there: a job has the id that it was given here.
+        return stored_key(message)
+    hops = len(broker_path(message.body)) if destination.is_queue else 0
+    stream = network_stream(message.lead.producer[:-1], hops, destination.wire)
+    return stream, message.number

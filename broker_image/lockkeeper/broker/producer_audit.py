@@ -1,5 +1,6 @@
 """Knows a failover's resent messages: which numbers of which producers are stored already."""
 
+from lockkeeper.message.ids import MessageId
 from lockkeeper.message.message import Message
 from lockkeeper.store.producers import Producers
 
@@ -29,3 +30,7 @@ class ProducerAudit:
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message came again after a failover (openwire.md section 7.10)."""
         return self._producers.holds(message.lead.producer[:-1], message.number)
+
+    def stored_id(self, _message: Message, _sequence: int) -> MessageId | None:
+        """Return None: what is stored of a client's message elsewhere keeps its id."""
+        return None

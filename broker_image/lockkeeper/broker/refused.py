@@ -5,18 +5,14 @@ be refused, and all that waits behind it would wait for ever.
 """
 
 import logging
-from hashlib import sha256
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import Context
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError
-from lockkeeper.broker.network_audit import Key, NetworkAudit
+from lockkeeper.broker.network_audit import Key, NetworkAudit, stored_key
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
 from lockkeeper.message.destination import queue
-from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.message import Message
-from lockkeeper.message.text import decode_text
 from lockkeeper.store.base import Receipt
 
 logger = logging.getLogger(__name__)
@@ -48,8 +44,9 @@ def bury_refused(
         return
     lifetime = policy.dead_letters.expiration
     expiration = context.now + lifetime if lifetime else 0
-    letter = dead_letter(message, target, str(refusal), _letter_id(context, message), expiration)
-    burial = _Burial(broker, audit, audit.key_of(message), audit.key_of(letter))
+    letter_id = audit.stored_id(message, context.next_sequence())
+    letter = dead_letter(message, target, str(refusal), letter_id, expiration)
+    burial = _Burial(broker, audit, audit.key_of(message), stored_key(letter))
     audit.forget(message)
     if message.persistent and burial.is_known():
         if receipt is not None:
@@ -57,17 +54,6 @@ def bury_refused(
         return
     context.advisories.dead_lettered(origin, policy.advisories, message)
     burial.take(connection, letter, receipt)
-
-
-def _letter_id(context: Context, message: Message) -> MessageId:
-    """Return the id of a message's dead letter; it is shown as that of the message.
-
-    It is the same whenever that comes, so that the letter is known after a restart. Messages for
-    several destinations may have one id.
-    """
-    stream = message.lead.producer + message.destination.wire
-    own = ProducerId(f"ID:refused-{sha256(stream).hexdigest()}", 1, 1)
-    return MessageId(own, message.number, context.next_sequence(), decode_text(message.identifier))
 
 
 class _Burial:

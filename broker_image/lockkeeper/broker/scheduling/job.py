@@ -59,26 +59,24 @@ def read_job(message: Message) -> Job:
 
 def stored(
     message: Message,
-    schedule: Schedule,
-    due: int,
+    job: Job,
     born: int,
     sequence: int,
     message_id: MessageId | None = None,
 ) -> Message:
-    """Return the job of a message, whose time to live is what follows *born*, delivered at last.
+    """Return *job* of a message, whose time to live is what follows *born*, delivered at last.
 
-    Both times are in ms since the epoch. *message_id* is that of a copy, whose twin may be a job
-    as well.
+    Times are in ms since the epoch. *message_id* is its id in the queue of jobs, where another one
+    may have that of the message; None for that.
     """
     properties = properties_in(message)
     properties.pop(_NUMBER, None)
-    named = decode_text(message.key) if message_id is None else message_id.producer_key
-    properties[JOB_ID] = named
+    properties[JOB_ID] = job.identifier
     properties[_DESTINATION] = str(message.destination)
     properties[_PERSISTENT] = message.persistent
     if message.expiration:
         properties[_TIME_TO_LIVE] = Long(message.expiration - born)
-    properties |= _schedule_properties(schedule, due)
+    properties |= _schedule_properties(job.schedule, job.due)
     return patched(
         message,
         sequence,

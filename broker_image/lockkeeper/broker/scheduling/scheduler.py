@@ -34,6 +34,7 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
 from lockkeeper.message.message import Message
 from lockkeeper.message.patching import properties_in, redelivery_counter_of, timestamp_of
+from lockkeeper.message.text import decode_text
 from lockkeeper.store.base import Receipt, Reference, StoreFullError
 
 if TYPE_CHECKING:
@@ -104,7 +105,10 @@ class Scheduler:
         if not schedule.is_wanted:
             return message
         due = schedule.first_due(self._context.now, self._zone)
-        job = jobs.stored(message, schedule, due, timestamp_of(message), message.sequence)
+        wanted = Job(decode_text(message.key), due, schedule)
+        sequence = message.sequence
+        own_id = connection.audit.stored_id(message, sequence)
+        job = jobs.stored(message, wanted, timestamp_of(message), sequence, own_id)
         if connection.reconnected and connection.audit.is_duplicate(job):
             # It has its place, whether or not there is one for others.
             if receipt is not None:
@@ -148,12 +152,11 @@ class Scheduler:
 
     def deliver_later(self, message: Message, delay: int) -> None:
         """Let a message of a destination that failed come again after *delay* ms."""
-        schedule = Schedule(delay, 0, 0, "")
         due = self._context.now + delay
         message_id = self._context.copy_id(message)
-        sequence = message_id.broker_sequence
-        job = jobs.stored(message, schedule, due, due, sequence, message_id)
-        self._queue.accept(job, None)
+        job = Job(message_id.producer_key, due, Schedule(delay, 0, 0, ""))
+        copy = jobs.stored(message, job, due, message_id.broker_sequence, message_id)
+        self._queue.accept(copy, None)
 
     def _fire(self, job: Job, reference: Reference) -> bool:
         """Deliver a job that is due, and let it wait for its next time if it has one.
