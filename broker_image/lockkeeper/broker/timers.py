@@ -37,6 +37,10 @@ class Timer:
             self.action = None
             self._timers.note_cancelled()
 
+    def is_of(self, timers: "Timers") -> bool:
+        """Tell whether the timer goes by the clock of *timers*."""
+        return self._timers is timers
+
 
 class Timers:
     """All timers of a broker that go by the same clock.

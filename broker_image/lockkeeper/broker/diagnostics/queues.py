@@ -60,9 +60,16 @@ def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
 
 def _why_scheduled(queue: JobQueue, reference: "Reference") -> Reason:
     """Return what a job waits for: nobody consumes it."""
-    due = queue.due_of(reference)
+    due, obstacle = queue.due_of(reference), queue.obstacle_to(reference)
     if due is None:
         return Reason("gone", "it was carried out just now", "none is needed", {})
+    if obstacle is not None:
+        return Reason(
+            "scheduled-without-room",
+            f"the time of this scheduled message has come, but it is not taken: {obstacle}",
+            "room where it goes, or a higher limit: it is tried again each second",
+            {"due": due},
+        )
     left = due - queue.context.now
     if left > 0:
         return Reason(
@@ -72,9 +79,9 @@ def _why_scheduled(queue: JobQueue, reference: "Reference") -> Reason:
             {"due": due},
         )
     return Reason(
-        "scheduled-without-room",
-        "the time of this scheduled message has come, but there is no room where it goes",
-        "room there: it is tried again each second",
+        "next",
+        "the time of this scheduled message has come, and it is about to be sent",
+        "none is needed",
         {"due": due},
     )
 
@@ -105,14 +112,15 @@ def _why_later(queue: "Queue", reference: "Reference", message: "Message") -> Re
 def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reason]:
     """Return where a message of a queue is, and why it is not delivered; never empty.
 
-    A scheduled message is known by the id of its job: there may be very many to look through.
+    A scheduled message is known by the id of its job, or by its own, which are kept: there may be
+    very many to look through.
     """
     key = message_id.encode()
     found = _held(queue, key) or _in_transaction(broker, queue, key)
     if found is not None:
         return [found]
     if isinstance(queue, JobQueue):
-        jobs = queue.named(message_id)
+        jobs = queue.named(message_id) or queue.shown_as(message_id)
         return why_waiting(queue, jobs[0]) if jobs else [_not_there(message_id)]
     for position, reference in enumerate(queue.waiting()):
         message = _peek_in_time(queue, reference, position)

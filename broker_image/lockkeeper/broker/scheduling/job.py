@@ -36,24 +36,28 @@ class Job(NamedTuple):
     """A job as the queue of jobs knows it: `due` in ms since the epoch.
 
     Jobs are numbered as they begin to wait. One that comes again keeps its number, and what it
-    begins has the same one; that of a job that is new is UNNUMBERED.
+    begins has the same one; that of a job that is new is UNNUMBERED. `shown` is the JMSMessageID
+    of its message, empty where that is the job's id.
     """
 
     identifier: str
     due: int
     schedule: Schedule
     number: int = UNNUMBERED
+    shown: str = ""
 
 
 def read_job(message: Message) -> Job:
     """Return the job that a message of the queue of jobs is. Raises BrokerError."""
     properties = properties_in(message)
     due, number = properties.get(_DUE), properties.get(_NUMBER)
+    identifier, shown = str(properties.get(JOB_ID, "")), decode_text(message.identifier)
     return Job(
-        str(properties.get(JOB_ID, "")),
+        identifier,
         due if isinstance(due, int) else 0,
         read_schedule(properties),
         number if isinstance(number, int) else UNNUMBERED,
+        "" if shown == identifier else shown,
     )
 
 

@@ -10,6 +10,7 @@ from lockkeeper.broker.regions.backlog import PAGE_BYTES
 from lockkeeper.broker.regions.body_cache import ENDED
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS, UNNUMBERED, Job, read_job
+from lockkeeper.broker.scheduling.names import Names
 from lockkeeper.broker.scheduling.removal import Removal
 from lockkeeper.broker.timers import Timer
 from lockkeeper.message.message import Message
@@ -22,8 +23,8 @@ FULL_RETRY_MS: Final = 1000
 # To carry out a job takes as long as sending so many bytes.
 JOB_BYTES: Final = 256 << 10
 
-Fire = Callable[[Job, Reference], bool]
-"""Carries out a job; returns False when there is no room for that now."""
+Fire = Callable[[Job, Reference], str | None]
+"""Carries out a job; returns what is in the way of that now, None when it is done."""
 
 
 class JobQueue(Queue):
@@ -37,7 +38,16 @@ class JobQueue(Queue):
     of and removed like those that wait, and what was removed does not begin to.
     """
 
-    __slots__ = ("_coming", "_fire", "_jobs", "_named", "_unwanted", "latest")
+    __slots__ = (
+        "_coming",
+        "_fire",
+        "_jobs",
+        "_named",
+        "_obstacles",
+        "_shown",
+        "_unwanted",
+        "latest",
+    )
 
     def __init__(self, context: Context, fire: Fire) -> None:
         super().__init__(context, JOBS)
@@ -45,8 +55,10 @@ class JobQueue(Queue):
         self._jobs: dict[Reference, tuple[Job, Timer]] = {}
         self._coming: dict[Reference, Job] = {}
         self._unwanted: set[Reference] = set()
-        # In dicts, since one of very many that have the same id is to be found at once.
-        self._named: dict[str, dict[Reference, None]] = {}
+        self._obstacles: dict[Reference, str] = {}
+        self._named = Names()
+        # By the JMSMessageID, where that is another one: of what came again, and of copies.
+        self._shown = Names()
         self.latest = 0
 
     def admit(self, reference: Reference) -> None:
@@ -144,15 +156,19 @@ class JobQueue(Queue):
         for reference, job in coming:
             if reference not in self._jobs:
                 self._coming[reference] = job
-                self._name(reference, job)
+                self._named.add(job.identifier, reference)
 
     def count(self, identifier: str) -> int:
         """Return how many jobs have this id."""
-        return len(self._named.get(identifier, ()))
+        return self._named.count(identifier)
 
     def named(self, identifier: str) -> list[Reference]:
         """Return the jobs that have this id."""
-        return [*self._named.get(identifier, ())]
+        return self._named.of(identifier)
+
+    def shown_as(self, message_id: str) -> list[Reference]:
+        """Return the jobs whose JMSMessageID this is, and not their id."""
+        return self._shown.of(message_id)
 
     def holds(self, reference: Reference, latest: int) -> bool:
         """Tell whether a job still waits, or is coming, whose number is *latest* at most."""
@@ -160,9 +176,19 @@ class JobQueue(Queue):
         return job is not None and job.number <= latest
 
     def due_of(self, reference: Reference) -> int | None:
-        """Return when a job is due that waits, or is coming (ms since the epoch)."""
-        job = self._job_of(reference)
-        return None if job is None else job.due
+        """Return when a job is due that waits, or is coming (ms since the epoch).
+
+        That is by the clock as it is now: a delay does not go by it.
+        """
+        entry, context = self._jobs.get(reference), self.context
+        if entry is None or reference in self._obstacles or entry[1].is_of(context.calendar):
+            job = self._job_of(reference)
+            return None if job is None else job.due
+        return context.now + entry[1].due - context.steady
+
+    def obstacle_to(self, reference: Reference) -> str | None:
+        """Return what was in the way when a job was last to be carried out, None if nothing was."""
+        return self._obstacles.get(reference)
 
     def _job_of(self, reference: Reference) -> Job | None:
         entry = self._jobs.get(reference)
@@ -189,7 +215,9 @@ class JobQueue(Queue):
         self._jobs.clear()
         self._coming.clear()
         self._unwanted.clear()
+        self._obstacles.clear()
         self._named.clear()
+        self._shown.clear()
 
     def _wait(self, reference: Reference, message: Message, is_fresh: bool = False) -> None:
         context = self.context
@@ -224,31 +252,26 @@ class JobQueue(Queue):
 
     def _keep(self, reference: Reference, job: Job, timer: Timer) -> None:
         self._jobs[reference] = (job, timer)
-        self._name(reference, job)
-
-    def _name(self, reference: Reference, job: Job) -> None:
-        """Have a job found by its id."""
-        self._named.setdefault(job.identifier, {})[reference] = None
-
-    def _unname(self, reference: Reference, job: Job) -> None:
-        same = self._named[job.identifier]
-        del same[reference]
-        if not same:
-            del self._named[job.identifier]
+        self._named.add(job.identifier, reference)
+        if job.shown:
+            self._shown.add(job.shown, reference)
 
     def _forget_coming(self, reference: Reference) -> bool:
         """Expect a job no longer; tell whether it was coming."""
         job = self._coming.get(reference)
         if job is None:
             return False
-        self._unname(reference, job)
+        self._named.remove(job.identifier, reference)
         del self._coming[reference]
         return True
 
     def _take_job(self, reference: Reference) -> tuple[Job, Timer]:
         """Let a job wait no more."""
         job, timer = self._jobs[reference]
-        self._unname(reference, job)
+        self._named.remove(job.identifier, reference)
+        if job.shown:
+            self._shown.remove(job.shown, reference)
+        self._obstacles.pop(reference, None)
         del self._jobs[reference]
         return job, timer
 
@@ -264,12 +287,13 @@ class JobQueue(Queue):
         self.body_of(reference)
         job, _ = self._take_job(reference)
         try:
-            is_done = self._fire(job, reference)
+            obstacle = self._fire(job, reference)
         except Exception as error:
             self.context.containment.note_error("timer", job.identifier, error)
             # With its transaction handed to the store it has ended; else it is to come again.
-            is_done = reference.holders <= 0
-        if not is_done:
+            obstacle = None if reference.holders <= 0 else str(error)
+        if obstacle is not None:
             again = self.context.steady + FULL_RETRY_MS
             timer = self.context.timers.call_at(again, partial(self._due, reference))
             self._keep(reference, job, timer)
+            self._obstacles[reference] = obstacle

@@ -158,39 +158,41 @@ class Scheduler:
         copy = jobs.stored(message, job, due, message_id.broker_sequence, message_id)
         self._queue.accept(copy, None)
 
-    def _fire(self, job: Job, reference: Reference) -> bool:
+    def _fire(self, job: Job, reference: Reference) -> str | None:
         """Deliver a job that is due, and let it wait for its next time if it has one.
 
-        Returns False, with nothing done, when there is no room.
+        Returns what is in the way, with nothing done, when there is no room.
         """
         transaction = self._begin()
         try:
             following = self._following(job)
             self._send_all(job, reference.loaded, following, transaction)
-        except TooLargeError as error:
-            self._transactions.rollback(self._connection, transaction, None)
-            return self._give_up(reference, error)
-        except (ResourceAllocationError, StoreFullError):
-            self._transactions.rollback(self._connection, transaction, None)
-            return False
-        except BrokerError as error:
-            self._transactions.rollback(self._connection, transaction, None)
-            return self._give_up(reference, error)
         except Exception as error:
             self._transactions.rollback(self._connection, transaction, None)
-            self._queue.quarantine(reference, error)
-            return True
+            return self._fail(reference, error)
         found = self._transactions.find(self._connection, transaction)
         found.consume(self._queue, [reference], None)
         try:
             self._transactions.commit(self._connection, transaction, None)
         except TransactionRolledBackError as error:
-            return self._give_up(reference, error)
+            self._give_up(reference, error)
+            return None
         if following:
             waiting = [run.references for run in found.sent if run.route is self._queue]
             last = [*chain.from_iterable(waiting)][-len(following) :]
             self._queue.expect(zip(last, following, strict=True))
-        return True
+        return None
+
+    def _fail(self, reference: Reference, error: Exception) -> str | None:
+        """End a job that fails whenever it is tried; returns what is in the way of any other."""
+        is_for_ever = isinstance(error, TooLargeError)
+        if isinstance(error, (ResourceAllocationError, StoreFullError)) and not is_for_ever:
+            return str(error)
+        if isinstance(error, BrokerError):
+            self._give_up(reference, error)
+        else:
+            self._queue.quarantine(reference, error)
+        return None
 
     def _send_all(
         self,
@@ -212,11 +214,10 @@ class Scheduler:
         for each in following or ():
             self._send(self._again(message, each, transaction))
 
-    def _give_up(self, reference: Reference, refusal: BrokerError) -> bool:
-        """End a job that is refused whenever it is tried, as a dead letter; returns that it is."""
+    def _give_up(self, reference: Reference, refusal: BrokerError) -> None:
+        """End a job that is refused whenever it is tried, as a dead letter."""
         logger.warning("a scheduled message cannot be delivered, and is given up: %s", refusal)
         self._queue.poison(reference, str(refusal))
-        return True
 
     def _following(self, job: Job) -> list[Job] | None:
         """Return the jobs that come after this delivery; None when it was the only one ever."""
