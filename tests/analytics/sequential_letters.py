@@ -58,7 +58,10 @@ def _moved(told: Sequence[Entry]) -> set[RecordPlace]:
 def _is_grave_of(origin: Place, place: Place) -> bool:
     """Tell by its name whether *origin* is where the messages of *place* die into."""
     names = origin[1] or "", place[1] or ""
-    return names[0] == SHARED[1] or (names[0] != names[1] and f".{names[1]}." in f".{names[0]}.")
+    if names[0] == SHARED[1]:
+        return True
+    (one, other) = (f".{name}." for name in names)
+    return one != other and other in one and ".DLQ." not in other
 
 
 def _origin(entry: Entry) -> Place:

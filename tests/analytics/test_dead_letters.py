@@ -244,12 +244,31 @@ def test_who_moves_letters_to_one_side_and_back_lets_none_die(maker):
     assert graves(maker.directory) == {"DLQ"}
 
 
-def test_a_letter_that_dies_in_its_dead_letter_queue_lies_in_the_next_one(maker):
-    maker.add(1, 0).clock(0).flush()
-    move(maker, 1, 10, ORDERS, DLQ)
-    move(maker, 1, 20, DLQ, queue("DLQ.DLQ"), "nobody repairs it")
-    assert deaths(maker.directory) == [("ORDERS", "DLQ"), ("DLQ", "DLQ.DLQ")]
-    assert graves(maker.directory) == {"DLQ", "DLQ.DLQ"}
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("DLQ", "DLQ.DLQ"),
+        ("DLQ.ORDERS", "DLQ"),
+        ("ORDERS.DLQ", "DLQ"),
+        ("ActiveMQ.DLQ.Queue.ORDERS", "ActiveMQ.DLQ"),
+    ],
+)
+def test_a_letter_that_dies_in_its_dead_letter_queue_lies_in_the_next_one(
+    report, maker, first, second
+):
+    for number in (1, 2, 3):
+        maker.add(number, 0)
+    maker.clock(0).flush()
+    for number in (1, 2, 3):
+        move(maker, number, 10 + number, ORDERS, queue(first))
+    for number in (1, 2, 3):
+        move(maker, number, 20 + number, queue(first), queue(second), "nobody repairs it")
+    told = [("ORDERS", first)] * 3 + [(first, second)] * 3
+    assert sorted(deaths(maker.directory)) == sorted(told)
+    # The shared one is one anyway.
+    assert graves(maker.directory) == {first, second} - {"ActiveMQ.DLQ"}
+    (row,) = report("backlog", maker.directory)
+    assert (row["destination"], row["waiting"], row["dead_letters"]) == (second, 3, 3)
 
 
 def test_a_queue_that_others_send_to_may_have_letters_as_well(report, maker):

@@ -1,7 +1,8 @@
 -- Every record that holds a message with the cause of its death, at first or anew: it died, or
 -- somebody moved a dead letter back or on, as ActiveMQ's console does, which leaves the cause as it
 -- is. `is_moved` tells that this one came from where it was with the same cause before, or by its name
--- from a dead letter queue: the shared one, or one whose name has that of where it came to in it.
+-- from a dead letter queue: the shared one, or one whose name has that of where it came to in it,
+-- which is itself none by its name: letters die in DLQ.ORDERS, too, and go to DLQ.
 WITH held AS (
     SELECT directory, destination_kind, destination, origin_kind, origin, shown_id, kind,
         dead_letter_cause, redeliveries, happened_at, happened_before, position, record_position,
@@ -21,7 +22,8 @@ SELECT held.directory, held.destination_kind, held.destination, origin_kind, ori
     position, record_position,
     origin = 'ActiveMQ.DLQ' OR coalesce(since < place, false)
         OR origin <> held.destination
-            AND contains('.' || origin || '.', '.' || held.destination || '.') AS is_moved
+            AND contains('.' || origin || '.', '.' || held.destination || '.')
+            AND NOT contains('.' || held.destination || '.', '.DLQ.') AS is_moved
 FROM held LEFT JOIN arrived
     ON held.directory = arrived.directory AND origin_kind = arrived.destination_kind
     AND origin = arrived.destination AND held.shown_id = arrived.shown_id
