@@ -118,7 +118,7 @@ def test_what_records_hold_whole_adds_no_cells_to_the_rates(spark, tmp_path):
     maker.add(2, 9000).clock(9000).flush().statistics(12_000, enqueued=2, depth=2).flush()
     directory = str(maker.directory)
     place = (directory, "queue", "ORDERS")
-    expected = [(*place, START + at, 1.0, 0.0, 0.0, 0.0, 1) for at in (0, 9000)]
+    expected = [(*place, START + at, 1.0, 0.0, 0.0, 0.0, 1, False) for at in (0, 9000)]
     table = journal_of(read_journals(spark, [directory])).report("rates").toArrow()
     asked = list(query.run(REPORTS["rates"].sql, {"path": directory}))
     for batches in ([table], asked):
