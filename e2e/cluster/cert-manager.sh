@@ -16,9 +16,7 @@ for definition in "${certificates%/*}"/cert-manager.io_*.yaml; do
   # Some are too large for the annotation that `kubectl apply` leaves without it.
   kubectl apply --server-side -f "$definition" >&2
 done
-# Of one that is quite new kubectl finds no conditions, and gives up.
-wait_for 60 kubectl wait --for=condition=Established --timeout=5s \
-  crd/certificates.cert-manager.io >&2
+established certificates.cert-manager.io
 if [ ! -f "$STATE/pid/cert-manager" ] || ! alive "$(cat "$STATE/pid/cert-manager")"; then
   start cert-manager "$PROGRAM" "$KUBECONFIG"
 fi

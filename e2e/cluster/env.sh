@@ -43,6 +43,11 @@ wait_for() { # SECONDS COMMAND…: until the command succeeds
   done
 }
 
+established() { # DEFINITION: wait until the API server serves what it defines
+  # Of one that is quite new kubectl finds no conditions, and gives up.
+  wait_for 60 kubectl wait --for=condition=Established --timeout=5s "crd/$1"
+}
+
 install_absent() { # COMMAND=PACKAGE…: Debian packages of the commands or files that are absent
   local need=() pair
   for pair; do

@@ -18,9 +18,7 @@ if [ ! -x "$PROGRAM" ]; then
 fi
 # They are too large for the annotation that `kubectl apply` leaves without it.
 kubectl apply --server-side -f "$definitions" >&2
-# Of one that is quite new kubectl finds no conditions, and gives up.
-wait_for 60 kubectl wait --for=condition=Established --timeout=5s \
-  crd/sparkapplications.sparkoperator.k8s.io >&2
+established sparkapplications.sparkoperator.k8s.io
 if [ ! -f "$STATE/pid/spark-operator" ] || ! alive "$(cat "$STATE/pid/spark-operator")"; then
   # Beside the cluster's other daemons, as cert-manager: spark-submit takes KUBECONFIG, too.
   start spark-operator env \

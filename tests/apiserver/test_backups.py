@@ -102,6 +102,15 @@ def make_of(
     return answer
 
 
+async def begin_both(found: World) -> None:
+    """Have a Broker, and of it a copy and a schedule of copies."""
+    await found.broker()
+    await found.ready("Broker", "demo")
+    await found.make(KIND, "nightly", {**TO_CLAIM, "schedule": {"cron": "0 3 * * *"}})
+    await found.make(KIND, "once", TO_CLAIM)
+    await found.ready(KIND, "nightly", SECONDS)
+
+
 @in_loop
 async def test_a_backup_waits_for_its_broker_is_made_once_and_told(
     control_plane: ControlPlane, namespace: str
@@ -228,11 +237,7 @@ async def test_a_backup_of_a_volume_of_one_node_goes_wherever_its_master_goes(
     async with world(control_plane, namespace) as found, found.operator():
         first, second = await make_node(found, "a"), await make_node(found, "b")
         found.nodes.places["demo-0"] = first
-        await found.broker()
-        await found.ready("Broker", "demo")
-        await found.make(KIND, "nightly", {**TO_CLAIM, "schedule": {"cron": "0 3 * * *"}})
-        await found.make(KIND, "once", TO_CLAIM)
-        await found.ready(KIND, "nightly", SECONDS)
+        await begin_both(found)
         await until(found, "once", "Submitted")
         made = [*await jobs(found), *await jobs(found, CRON_JOB)]
         uid = (await found.get("Pod", "demo-0"))["metadata"]["uid"]
@@ -265,11 +270,7 @@ async def test_a_backup_that_waits_beside_a_broker_which_is_hibernated_is_begun_
 ) -> None:
     async with world(control_plane, namespace) as found, found.operator():
         found.nodes.places["demo-0"] = await make_node(found, "a")
-        await found.broker()
-        await found.ready("Broker", "demo")
-        await found.make(KIND, "nightly", {**TO_CLAIM, "schedule": {"cron": "0 3 * * *"}})
-        await found.make(KIND, "once", TO_CLAIM)
-        await found.ready(KIND, "nightly", SECONDS)
+        await begin_both(found)
         await until(found, "once", "Submitted")
         (once,), (cron,) = await jobs(found), await jobs(found, CRON_JOB)
         template = cron["spec"]["jobTemplate"]

@@ -54,8 +54,8 @@ _REPORT_SETTINGS = {
     "spark.sql.debug.maxToStringFields": "1",
     # Adaptive execution makes a job of each shuffle, and plans what is behind it anew.
     "spark.sql.adaptive.enabled": "false",
-    # By default Spark holds the values of 128 groups before it sorts, and one group has up to
-    # 50,000 for each of its percentiles: of a report on latency 1.3 GB.
+    # By default Spark holds 128 groups before it sorts, and one has up to 50,000 values for each of
+    # its percentiles: 120 busy destinations took more than a heap of 1 GiB.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "4",
 }
 
