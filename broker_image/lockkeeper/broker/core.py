@@ -338,6 +338,11 @@ class Broker:
                 return
             route = found
             connection.last_destination, connection.last_route = destination, route
+        if connection.reconnected and message.persistent and connection.audit.is_duplicate(message):
+            # It is stored already, and needs no room.
+            if receipt is not None:
+                self.context.settle_behind(receipt)
+            return
         memory = self.context.memory
         if (
             memory.used >= memory.gate or (route.policy.memory_limit and route.memory_full())
@@ -349,10 +354,6 @@ class Broker:
             except StoreFullError:
                 if not (is_admitted or self.flow.admits(connection, message, receipt, (route,))):
                     return
-            if connection.reconnected and connection.audit.is_duplicate(message):
-                if receipt is not None:
-                    self.context.settle_behind(receipt)
-                return
         if message.transaction_id is not None:
             transaction = self.transactions.find(connection, message.transaction_id)
             self.transactions.send(transaction, route, message)

@@ -125,10 +125,7 @@ class FlowControl:
 
         Raises ResourceAllocationError when it is not to wait, and StoreFullError for one of a
         transaction: those never wait, as the outcome would have to wait with them.
-        What is sent again, and stored already, needs no room.
         """
-        if connection.reconnected and message.persistent and connection.audit.is_duplicate(message):
-            return True
         if message.transaction_id is not None:
             self._check_reserve(message)
             return True
