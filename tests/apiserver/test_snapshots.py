@@ -36,6 +36,11 @@ async def make_usable(api: ApiServer, namespace: str, name: str) -> None:
     await api.merge(VOLUME_SNAPSHOT, namespace, name, {"status": made})
 
 
+def amid_a_minute() -> datetime:
+    """Return a time soon to come, for a clock that stands still: no other minute begins."""
+    return datetime.now(UTC).replace(second=30, microsecond=0) + timedelta(minutes=3)
+
+
 async def names(found: World) -> list[str]:
     pages = found.api.pages(VOLUME_SNAPSHOT, found.namespace)
     return [item["metadata"]["name"] async for page, _ in pages for item in page]
@@ -89,13 +94,13 @@ async def test_a_snapshot_is_made_once_the_cluster_knows_them_and_a_broker_begin
 async def test_snapshots_of_a_schedule_are_made_when_due_and_the_latest_are_kept(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    ahead = timedelta(minutes=2)
+    clock = amid_a_minute()
 
     async def has_made_another_than(earlier: list[str]) -> bool:
         return bool(set(await names(found)) - set(earlier))
 
     async with world(control_plane, namespace) as found, found.operator() as operator:
-        operator._backups.now = lambda: datetime.now(UTC) + ahead
+        operator._backups.now = lambda: clock
         await found.broker()
         await found.ready("Broker", "demo")
         regular = {**SPEC, "schedule": {"cron": "* * * * *"}, "keep": 2}
@@ -105,7 +110,7 @@ async def test_snapshots_of_a_schedule_are_made_when_due_and_the_latest_are_kept
         await make_usable(found.api, namespace, first)
         status = await until(found, "regular", "Succeeded")
         assert status["snapshot"] == first and status["lastScheduleTime"]
-        ahead = timedelta(minutes=5)
+        clock += timedelta(minutes=3)
         await found.make("JournalBackup", "regular", {**regular, "keep": 1})
         await eventually(lambda: has_made_another_than([first]), SECONDS)
         assert first in await names(found), "the next one cannot be used yet"
@@ -125,7 +130,7 @@ async def test_a_snapshot_that_can_be_used_at_once_makes_the_surplus_go_soon(
     control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the operator looks again at what it has made, nothing is being made any more."""
-    ahead = timedelta(minutes=2)
+    clock = amid_a_minute()
     apply = UnwatchedChildren._apply
 
     async def apply_and_make_usable(self: UnwatchedChildren, manifest: Manifest) -> list[Refused]:
@@ -136,16 +141,16 @@ async def test_a_snapshot_that_can_be_used_at_once_makes_the_surplus_go_soon(
 
     monkeypatch.setattr(UnwatchedChildren, "_apply", apply_and_make_usable)
     async with world(control_plane, namespace) as found, found.operator() as operator:
-        operator._backups.now = lambda: datetime.now(UTC) + ahead
+        operator._backups.now = lambda: clock
         await found.broker()
         await found.ready("Broker", "demo")
         # The one after the second is due an hour later: until then nothing else asks to look.
-        hourly = {"cron": f"{(datetime.now(UTC) + ahead).minute} * * * *"}
+        hourly = {"cron": f"{clock.minute} * * * *"}
         regular = {**SPEC, "schedule": hourly, "keep": 2}
         await found.make("JournalBackup", "regular", regular)
         await until(found, "regular", "Succeeded")
         first = await names(found)
-        ahead = timedelta(minutes=63)
+        clock += timedelta(minutes=61)
         await found.make("JournalBackup", "regular", {**regular, "keep": 1})
 
         async def only_another_is_left() -> bool:
