@@ -22,7 +22,7 @@ metadata: {{name: mortal}}
 spec:
   listeners: [{{name: openwire, port: {port}}}]
   admin: {{port: 0}}
-  journal: {{fileBytes: {file_bytes}, cleanupInterval: 100ms}}
+  journal: {{fileBytes: {file_bytes}, cleanupInterval: 100ms, recorder: {recorder}}}
   locker: {{acquireInterval: 100ms, keepAlivePeriod: 100ms}}
   systemUsage: {usage}
 """
@@ -56,12 +56,15 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
         file_bytes: str = "64Ki",
         waits: bool = True,
         usage: str = "{}",
+        recorder: str = "{}",
     ) -> brokers.RunningBroker:
         home = tmp_path / f"broker-{len(started)}"
         home.mkdir()
         port = port or brokers.free_port()
         resource = home / "broker.yaml"
-        resource.write_text(BROKER.format(port=port, file_bytes=file_bytes, usage=usage))
+        resource.write_text(
+            BROKER.format(port=port, file_bytes=file_bytes, usage=usage, recorder=recorder)
+        )
         data = str(directory or tmp_path / "data")
         command = [*brokers.LOCKKEEPER, "broker", "-f", str(resource), "--data", data]
         broker = brokers.RunningBroker("lockkeeper", port, home, command, waits)
