@@ -11,7 +11,7 @@ REPORT = Report(
         Column("destination", "Destination", Unit.DESTINATION),
         Column("consumer", "Consumer", Unit.CODE),
         Column("verdict", "Verdict", Unit.BADGE),
-        Column("client_id", "Client"),
+        Column("client_id", "Client", Unit.CODE),
         Column("address", "Address"),
         Column("waiting", "Waiting there", Unit.COUNT),
         Column("silent_ms", "Silent for", Unit.MILLISECONDS, Tone.WARM),

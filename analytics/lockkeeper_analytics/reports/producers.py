@@ -10,7 +10,7 @@ REPORT = Report(
     columns=(
         Column("destination", "Destination", Unit.DESTINATION),
         Column("producer", "Connection", Unit.CODE),
-        Column("client_id", "Client"),
+        Column("client_id", "Client", Unit.CODE),
         Column("user_name", "User"),
         Column("address", "Address"),
         Column("messages", "Messages", Unit.COUNT, Tone.CAME),
