@@ -1,6 +1,8 @@
 """The operator and JournalBackups: from a resource to a Job and back to a status."""
 
 import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +10,9 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_cordons import make_node
 
+from lockkeeper_operator.backups.desired.placing import REQUIRED
 from lockkeeper_operator.backups.names import BACKUP_LABEL
+from lockkeeper_operator.backups.reconciler import BackupReconciler
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.kinds import POD, Kind
 from lockkeeper_operator.kubernetes.children.ownership import controller_of
@@ -45,6 +49,15 @@ def affinity_of(made: dict[str, Any]) -> dict[str, Any]:
     spec = made["spec"].get("jobTemplate", made)["spec"]
     affinity: dict[str, Any] = spec["template"]["spec"]["affinity"]
     return affinity
+
+
+def label_of(job: dict[str, Any]) -> str:
+    """Return the name of the JournalBackup that a Job is of."""
+    return str(job["metadata"]["labels"][BACKUP_LABEL])
+
+
+def uid_of(job: dict[str, Any]) -> str:
+    return str(job["metadata"]["uid"])
 
 
 def maker_of(job: dict[str, Any]) -> str:
@@ -290,3 +303,58 @@ async def test_a_backup_that_waits_beside_a_broker_which_is_hibernated_is_begun_
         assert sorted(map(maker_of, again)) == sorted(map(maker_of, made))
         assert not any("affinity" in each["spec"]["template"]["spec"] for each in again)
         assert await found.condition(KIND, "once", "Reconciling") == ("True", "Submitted")
+
+
+@in_loop
+async def test_of_two_backups_that_wait_on_two_nodes_the_one_that_has_the_volume_stays(
+    control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: Counter[str] = Counter()
+    reconcile = BackupReconciler.reconcile
+
+    async def reconcile_and_count(self: BackupReconciler, space: str, name: str) -> float | None:
+        after = await reconcile(self, space, name)
+        looks[name] += 1
+        return after
+
+    async def looked_at_both() -> None:
+        # One look may be under way.
+        wanted = {name: looks[name] + 2 for name in ("once", "also")}
+
+        async def have_looked() -> bool:
+            return all(looks[name] >= many for name, many in wanted.items())
+
+        await eventually(have_looked, SECONDS)
+
+    monkeypatch.setattr(BackupReconciler, "reconcile", reconcile_and_count)
+    async with world(control_plane, namespace) as found, found.operator() as operator:
+        await found.broker(hibernated=True)
+        nodes = {"once": await make_node(found, "a"), "also": await make_node(found, "b")}
+        for name, node in nodes.items():
+            await found.make(KIND, name, TO_CLAIM)
+            await until(found, name, "Submitted")
+            (job,) = [each for each in await jobs(found) if label_of(each) == name]
+            template = job["spec"]["template"]
+            placed = {**template, "spec": {**template["spec"], "nodeName": node}}
+            make_of(found, job, POD, placed, job["metadata"]["name"])
+        made = {label_of(job): job for job in await jobs(found)}
+        operator._backups.now = lambda: datetime.now(UTC) + timedelta(minutes=2)
+        await looked_at_both()
+        assert {label_of(job): uid_of(job) for job in await jobs(found)} == {
+            name: uid_of(job) for name, job in made.items()
+        }
+        # Its image is fetched after that.
+        mounted = {"type": "PodReadyToStartContainers", "status": "True"}
+        pod = made["once"]["metadata"]["name"]
+        patch_status(found, POD.plural, pod, phase="Pending", conditions=[mounted])
+
+        async def has_moved() -> bool:
+            present = {label_of(job): job for job in await jobs(found)}
+            return len(await jobs(found)) == 2 and uid_of(present["also"]) != uid_of(made["also"])
+
+        await eventually(has_moved, SECONDS, lambda: jobs(found))
+        await looked_at_both()
+        now = {label_of(job): job for job in await jobs(found)}
+        assert uid_of(now["once"]) == uid_of(made["once"])
+        (term,) = affinity_of(now["also"])["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+        assert term["matchFields"][0]["values"] == [nodes["once"]]

@@ -19,7 +19,7 @@ from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Step
 from lockkeeper_operator.kubernetes.children.unwatched import node_of
 from lockkeeper_operator.kubernetes.hashes import hash_of
 from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
-from lockkeeper_operator.kubernetes.pods import PENDING
+from lockkeeper_operator.kubernetes.pods import PENDING, has_volumes
 from lockkeeper_operator.kubernetes.times import parsed
 
 KIND = "Job"
@@ -71,7 +71,8 @@ def _waits_in_vain(pod: Manifest, now: datetime, subject: BackupSubject) -> bool
     if now - parsed(pod["metadata"]["creationTimestamp"]) < PATIENCE:
         return False
     if node:
-        return needed not in ("", node)
+        # Of two that wait either may get the volume, which it has before its image is fetched.
+        return subject.held and needed not in ("", node) and not has_volumes(pod)
     # The only node that it may have can be full, cordoned or gone, and others would do.
     return only_node(pod) not in ("", needed)
 

@@ -22,6 +22,7 @@ from lockkeeper_operator.kubernetes.caches.store import Store
 from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren, node_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.pods import has_volumes
 from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.tools import Tools
 
@@ -113,6 +114,7 @@ class BackupReconciler:
             default_image=self._image,
             default_pull_secrets=self._pull_secrets,
             beside=labels_beside(holder, spec.broker) if journal.node else {},
+            held=holder is not None and has_volumes(holder),
             sleeps=bool((broker or {}).get("spec", {}).get("hibernated")),
         )
 

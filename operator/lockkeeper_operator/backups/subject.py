@@ -29,6 +29,7 @@ class BackupSubject:
 
     *user* is that of the Broker's pods; *default_image* that of brokers of the operator's release,
     to be had with *default_pull_secrets*; *beside* are the labels of the pod to be beside;
+    *held* says that a pod on the journal's node has mounted the volume, and does not wait for it;
     *sleeps* says that the Broker is hibernated: no pod of it comes to have the volume.
     """
 
@@ -42,6 +43,7 @@ class BackupSubject:
     default_image: str
     default_pull_secrets: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
+    held: bool = False
     sleeps: bool = False
 
     @property

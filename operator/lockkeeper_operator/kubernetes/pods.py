@@ -5,6 +5,8 @@ from lockkeeper_operator.kubernetes.manifests import Manifest
 PENDING = "Pending"
 """Phase of a pod of which not all containers have run yet."""
 UNSCHEDULABLE = "Unschedulable"
+READY_TO_START = "PodReadyToStartContainers"
+"""Condition of a pod whose sandbox is there, which is made once its volumes are mounted."""
 HOPELESS = frozenset(
     {
         "CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName",
@@ -20,6 +22,12 @@ def condition_of(pod: Manifest, kind: str) -> str:
     conditions = pod.get("status", {}).get("conditions", ())
     found = (str(each["status"]) for each in conditions if each["type"] == kind)
     return next(found, "Unknown")
+
+
+def has_volumes(pod: Manifest) -> bool:
+    """Return whether the volumes of a placed pod are mounted; images may be fetched meanwhile."""
+    waits = pod.get("status", {}).get("phase") == PENDING
+    return not waits or condition_of(pod, READY_TO_START) == "True"
 
 
 def trouble_of(pod: Manifest) -> str:

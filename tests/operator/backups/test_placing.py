@@ -19,9 +19,11 @@ from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Delete,
 from lockkeeper_operator.kubernetes.children.unwatched import node_of, user_of_claim
 from lockkeeper_operator.kubernetes.hashes import hash_of
 from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
+from lockkeeper_operator.kubernetes.pods import has_volumes
 
 SHARED = Journal(claim="orders-journal", path="kahadb", group=10001)
 OF_ORDERS = {"app.kubernetes.io/name": "lockkeeper", "app.kubernetes.io/instance": "orders"}
+MOUNTED = [{"type": "PodReadyToStartContainers", "status": "True"}]
 MASTER, STANDBY = {"lockkeeper.dev/role": "master"}, {"lockkeeper.dev/role": "standby"}
 
 
@@ -89,6 +91,18 @@ def test_the_pod_to_be_beside_is_the_masters_before_others_of_the_broker() -> No
     assert labels_beside(other, "orders") == labels_beside(None, "orders") == {}
 
 
+def test_a_pod_that_has_mounted_the_volume_is_before_those_that_wait_for_it() -> None:
+    waits = {"phase": "Pending", "conditions": [{**MOUNTED[0], "status": "False"}]}
+    master = {**pod("orders-0", "b", **OF_ORDERS, **MASTER), "status": waits}
+    fetches = {**pod("once"), "status": {"phase": "Pending", "conditions": MOUNTED}}
+    runs = {**pod("analysis"), "status": {"phase": "Running"}}
+    assert user_of_claim([master, fetches], "orders-journal") is fetches
+    assert user_of_claim([master, runs], "orders-journal") is runs
+    # A copy goes where the volume comes to, as far as that is known.
+    assert user_of_claim([master], "orders-journal") is master
+    assert [has_volumes(each) for each in (master, fetches, runs)] == [False, True, True]
+
+
 def test_what_does_not_run_yet_is_told_with_what_keeps_it_from_that() -> None:
     job = there(run(subject()), status={"active": 1, "ready": 0})
     name = job["metadata"]["name"]
@@ -120,7 +134,7 @@ def test_what_does_not_run_yet_is_told_with_what_keeps_it_from_that() -> None:
 
 CREATED = datetime(2027, 3, 1, 3, 1, tzinfo=UTC)
 ASLEEP = replace(subject(replace(JOURNAL, node="")), sleeps=True)
-ON_B = subject(replace(JOURNAL, node="b"))
+ON_B = replace(subject(replace(JOURNAL, node="b")), held=True)
 NIGHTLY_JOB = "nightly-backup-29100001"
 
 
@@ -137,14 +151,14 @@ def job_of(of: BackupSubject) -> tuple[Manifest, ...]:
 
 
 def waiting(
-    of: BackupSubject, node: str = "", minutes: int = 1, phase: str = "Pending"
+    of: BackupSubject, node: str = "", minutes: int = 1, phase: str = "Pending", **status: Any
 ) -> ObservedBackup:
     """A pod that waits for so many minutes, placed as for *of*, on a *node* or on none yet."""
     children = job_of(of)
     spec = {**pod_spec(of), **({"nodeName": node} if node else {})}
     owner = {"kind": "Job", "name": "-", "uid": "uid", "controller": True}
     metadata = {"ownerReferences": [owner], "creationTimestamp": T1}
-    made = {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+    made = {"metadata": metadata, "spec": spec, "status": {"phase": phase, **status}}
     now = CREATED + timedelta(minutes=minutes)
     return replace(observed(*children, pods=(made,)), now=now)
 
@@ -249,6 +263,11 @@ NEW_JOB["metadata"]["uid"] = "another"
         # It has the volume, or has just come, or waits for something else.
         (waiting(ON_B, node="b", minutes=9), ON_B),
         (waiting(subject(), node="a", phase="Running"), ON_B),
+        (waiting(subject(), node="a", minutes=9, conditions=MOUNTED), ON_B),
+        # Whoever is on the other node waits for the volume, too.
+        (waiting(subject(), node="a", minutes=9), replace(ON_B, held=False)),
+        # A volume that everybody may have.
+        (waiting(subject(SHARED), node="a", minutes=9), replace(subject(SHARED), held=True)),
         (waiting(subject(), node="a", minutes=0), ON_B),
         (waiting(ASLEEP, minutes=9), ASLEEP),
         (waiting(ASLEEP, node="a", minutes=9), ASLEEP),

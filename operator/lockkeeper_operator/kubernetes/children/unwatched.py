@@ -14,6 +14,7 @@ from lockkeeper_operator.kubernetes.api.server import APPLY, ApiServer
 from lockkeeper_operator.kubernetes.children.field_owners import steadfast_owners
 from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Delete, Refused, Step
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
+from lockkeeper_operator.kubernetes.pods import has_volumes
 from lockkeeper_operator.names import FIELD_MANAGER, MASTER
 
 ENDED_PHASES = ("Succeeded", "Failed")
@@ -70,7 +71,7 @@ class UnwatchedChildren:
     async def user_of_claim(
         self, namespace: str, claim: str, apart_from: str | None = None
     ) -> Manifest | None:
-        """Return a pod that has *claim* on a node, the master's before others, None for none.
+        """Return the pod that has *claim* on a node, or waits for it there, None for none.
 
         Whose volumes are where is not told by labels: all pods of the namespace are looked at,
         *apart_from* those that are labelled with that name.
@@ -165,11 +166,19 @@ class UnwatchedChildren:
 
 
 def user_of_claim(pods: Sequence[Manifest], claim: str) -> Manifest | None:
-    """Return which of *pods* has *claim* on a node, the master's before others, None for none."""
+    """Return which of *pods* uses *claim* on a node, None for none.
+
+    One that has mounted the volume is before those that wait for it, then the master's before
+    others.
+    """
     users = [pod for pod in pods if claim in _claims(pod) and node_of(pod)]
     users = [pod for pod in users if pod.get("status", {}).get("phase") not in ENDED_PHASES]
-    users.sort(key=lambda pod: pod["metadata"].get("labels", {}).get(ROLE_LABEL) != MASTER)
-    return users[0] if users else None
+    return min(users, key=_distance, default=None)
+
+
+def _distance(pod: Manifest) -> tuple[bool, bool]:
+    """Return how far a pod is from having the volume as the Broker's master has it."""
+    return not has_volumes(pod), pod["metadata"].get("labels", {}).get(ROLE_LABEL) != MASTER
 
 
 def node_of(pod: Manifest | None) -> str:
