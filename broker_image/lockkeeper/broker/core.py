@@ -340,8 +340,7 @@ class Broker:
             connection.last_destination, connection.last_route = destination, route
         if connection.reconnected and message.persistent and connection.audit.is_duplicate(message):
             # It is stored already, and needs no room.
-            if receipt is not None:
-                self.context.settle_behind(receipt)
+            self.transactions.leave_out(connection, message.transaction_id, receipt)
             return
         memory = self.context.memory
         if (
@@ -418,6 +417,10 @@ class Broker:
     def settle(self, receipts: Sequence[Receipt]) -> None:
         """Go on with what waited for the store."""
         self.context.containment.settle(receipts, self.context.call_soon)
+
+    def settle_behind(self, receipt: Receipt) -> None:
+        """Settle when everything handed to the store so far is durable."""
+        self.context.settle_behind(receipt)
 
     @property
     def policies(self) -> PolicyMap:

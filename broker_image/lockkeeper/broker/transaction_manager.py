@@ -6,6 +6,7 @@ from typing import Final
 
 from lockkeeper.broker.acknowledging import CONSUMING, acknowledge
 from lockkeeper.broker.branches import Branches
+from lockkeeper.broker.committed import Committed
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import MESSAGE_BYTES, Context
 from lockkeeper.broker.errors import (
@@ -37,31 +38,6 @@ from lockkeeper.store.base import (
 
 PROTOCOL_ERROR: Final = -6
 DUPLICATE_ID: Final = -8
-
-
-class Committed:
-    """The work that remains when a commit is durable."""
-
-    __slots__ = ("_apply", "_is_applied", "_receipt", "_transaction")
-
-    def __init__(
-        self,
-        apply: Callable[[Transaction], None],
-        transaction: Transaction,
-        receipt: Receipt | None,
-    ) -> None:
-        self._apply = apply
-        self._transaction = transaction
-        self._receipt = receipt
-        self._is_applied = False
-
-    def settle(self) -> None:
-        """Make the transaction visible, then answer; what fails may be called again."""
-        if not self._is_applied:
-            self._apply(self._transaction)
-            self._is_applied = True
-        if self._receipt is not None:
-            self._receipt.settle()
 
 
 class TransactionManager:
@@ -157,6 +133,18 @@ class TransactionManager:
         if not transaction.told or message.key not in transaction.told:
             self.send_run(transaction, route, (message,))
 
+    def leave_out(
+        self, connection: Connection, identifier: TransactionId | None, receipt: Receipt | None
+    ) -> None:
+        """Leave a message out that is stored already, or about to be.
+
+        Nobody is answered before that is durable: neither for the message nor for its transaction.
+        """
+        if identifier is not None and identifier in connection.transactions:
+            connection.transactions[identifier].is_repeated = True
+        if receipt is not None:
+            self._context.settle_behind(receipt)
+
     def send_run(self, transaction: Transaction, route: Route, messages: Sequence[Message]) -> None:
         """Do what `send` does for several messages, which nobody has told before."""
         references = [Reference(message, len(message.body)) for message in messages]
@@ -225,6 +213,10 @@ class TransactionManager:
             self._commit_prepared(identifier, prepared, receipt)
             self._record(prepared)
             return
+        if self._is_told_again(connection, identifier):
+            if receipt is not None:
+                self._context.settle_behind(receipt)
+            return
         transaction = self._take_whole(connection, identifier)
         if identifier in self.prepared:
             raise self._rolled_back(transaction, _another_is_prepared(identifier))
@@ -240,11 +232,20 @@ class TransactionManager:
                 raise self._rolled_back(transaction, error) from error
             self._committing.add(transaction)
         transaction.commit(self._context.now)
-        if not operations:
+        if transaction.is_repeated and not operations:
+            self._committing.add(transaction)
+            self._context.settle_behind(done)
+        elif not operations:
             done.settle()
         # Others may have joined a branch who tell it again when they were cut off.
         if connection.fault_tolerant or isinstance(identifier, XATransactionId):
             self._record(transaction)
+
+    def _is_told_again(self, connection: Connection, identifier: TransactionId) -> bool:
+        """Tell whether a client that was cut off asks for a commit that is being written."""
+        if not connection.reconnected or identifier in connection.transactions:
+            return False
+        return any(each.identifier == identifier for each in self._committing)
 
     def _commit_prepared(
         self, identifier: XATransactionId, prepared: Transaction, receipt: Receipt | None

@@ -60,7 +60,8 @@ class Transaction:
 
     What it sent and consumed is kept in runs, so that the work of a commit is one of runs. Its
     messages count for `charged` bytes in memory until then. With `is_stale` something that it was
-    sent to may have been removed meanwhile. `told` are keys of messages that may be told again.
+    sent to may have been removed meanwhile. `told` are keys of messages that may be told again;
+    with `is_repeated` some were that an earlier commit has stored, or is about to.
     `ending` is called when it is over, whichever its outcome. What it consumed counts as
     acknowledged at `committed_at` (ms since the epoch).
     """
@@ -74,6 +75,7 @@ class Transaction:
         "ending",
         "failure",
         "identifier",
+        "is_repeated",
         "is_stale",
         "sent",
         "state",
@@ -88,7 +90,7 @@ class Transaction:
         self._last_sent: list[Reference] = []
         self.charged = 0
         self.state = state
-        self.is_stale = False
+        self.is_repeated = self.is_stale = False
         self.failure: BrokerError | None = None
         self.told: frozenset[bytes] = frozenset()
         self.ending: Callable[[], None] | None = None

@@ -45,8 +45,7 @@ class Forwarding:
     ) -> None:
         """Take a message for whoever gets it, unless it has to wait; see `Broker.send`."""
         if message.persistent and connection.reconnected and connection.audit.is_duplicate(message):
-            if receipt is not None:
-                self._context.settle_behind(receipt)
+            self._transactions.leave_out(connection, message.transaction_id, receipt)
             return
         every = self._router.targets(message)
         targets = self._with_room(message, every)

@@ -111,8 +111,7 @@ class Scheduler:
         job = jobs.stored(message, wanted, timestamp_of(message), sequence, own_id)
         if connection.reconnected and connection.audit.is_duplicate(job):
             # It has its place, whether or not there is one for others.
-            if receipt is not None:
-                self._context.settle_behind(receipt)
+            self._transactions.leave_out(connection, message.transaction_id, receipt)
             return None
         self._check_later(message)
         self._find_place(connection, job)

@@ -285,7 +285,9 @@ class Commands:
         correlation = receipt.correlation if isinstance(receipt, Reply) else 0
         answer = _PreparedReceipt(self._connection, correlation)
         if not self._broker.transactions.prepare(self._connection, identifier, answer):
-            self._connection.put(Prepared(correlation, read_only=True))
+            # What was told again of it may be on its way to the disk.
+            answer = _PreparedReceipt(self._connection, correlation, read_only=True)
+            self._broker.settle_behind(answer)
 
     def _pull(self, pull: openwire.MessagePull, receipt: Receipt | None) -> None:
         consumer = self._connection.consumers.get(pull.consumer_id)
@@ -307,16 +309,17 @@ class Commands:
 
 
 class _PreparedReceipt:
-    """Answers a prepare request when the transaction is on disk."""
+    """Answers a prepare request when the transaction is on disk; read only: needs no outcome."""
 
-    __slots__ = ("_connection", "_correlation")
+    __slots__ = ("_connection", "_correlation", "_read_only")
 
-    def __init__(self, connection: Connection, correlation: int) -> None:
+    def __init__(self, connection: Connection, correlation: int, read_only: bool = False) -> None:
         self._connection = connection
         self._correlation = correlation
+        self._read_only = read_only
 
     def settle(self) -> None:
-        self._connection.put(Prepared(self._correlation, read_only=False))
+        self._connection.put(Prepared(self._correlation, self._read_only))
 
 
 _HANDLERS: dict[type[openwire.BaseCommand], _Handler] = {
