@@ -338,7 +338,7 @@ class Broker:
                 return
             route = found
             connection.last_destination, connection.last_route = destination, route
-        if connection.reconnected and message.persistent and connection.audit.is_duplicate(message):
+        if connection.reconnected and connection.audit.is_duplicate(message):
             # It is stored already, and needs no room.
             self.transactions.leave_out(connection, message.transaction_id, receipt)
             return
@@ -360,7 +360,7 @@ class Broker:
                 receipt.settle()
             return
         route.accept(message, receipt)
-        if connection.fault_tolerant and message.persistent:
+        if connection.fault_tolerant:
             connection.audit.record(message)
 
     # Consumers

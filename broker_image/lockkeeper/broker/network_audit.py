@@ -28,6 +28,7 @@ Key: TypeAlias = tuple[bytes, int]
 class NetworkAudit:
     """The messages of bridges; remembered with those of failover's clients, in one place.
 
+    A bridge sends those again, too, that are not persistent.
     `duplicates` counts those that had come before.
     """
 

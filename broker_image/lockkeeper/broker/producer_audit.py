@@ -6,7 +6,10 @@ from lockkeeper.store.producers import Producers
 
 
 class ProducerAudit:
-    """Numbers of messages handed to the store, for the producers that were active last."""
+    """Numbers of messages handed to the store, for the producers that were active last.
+
+    Those that are not persistent are not handed to it, and never known.
+    """
 
     def __init__(self) -> None:
         self._producers = Producers()
@@ -17,7 +20,8 @@ class ProducerAudit:
 
     def record(self, message: Message) -> None:
         """Note a message that has been handed to the store."""
-        self._producers.note_number(message.lead.producer[:-1], message.number)
+        if message.persistent:
+            self._producers.note_number(message.lead.producer[:-1], message.number)
 
     def note(self, stream: bytes, number: int) -> None:
         """Note a number of what is not one producer's alone; see `NetworkAudit`."""
@@ -29,7 +33,9 @@ class ProducerAudit:
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message came again after a failover (openwire.md section 7.10)."""
-        return self._producers.holds(message.lead.producer[:-1], message.number)
+        return message.persistent and self._producers.holds(
+            message.lead.producer[:-1], message.number
+        )
 
     def stored_id(self, _message: Message, _sequence: int) -> MessageId | None:
         """Return None: what is stored of a client's message elsewhere keeps its id."""

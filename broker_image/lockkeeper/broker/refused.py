@@ -48,7 +48,7 @@ def bury_refused(
     letter = dead_letter(message, target, str(refusal), letter_id, expiration)
     burial = _Burial(broker, audit, audit.key_of(message), stored_key(letter))
     audit.forget(message)
-    if message.persistent and burial.is_known():
+    if burial.is_known():
         if receipt is not None:
             context.settle_behind(receipt)
         return
@@ -84,10 +84,9 @@ class _Burial:
         region = context.find_route(letter.destination)
         if not is_admitted and not flow.admits(connection, letter, receipt, (region,), self.take):
             return
-        if letter.persistent and is_admitted and self.is_known():
+        if is_admitted and self.is_known():
             if receipt is not None:
                 context.settle_behind(receipt)
             return
         region.accept(letter, receipt)
-        if letter.persistent:
-            self._audit.note(self._key)
+        self._audit.note(self._key)

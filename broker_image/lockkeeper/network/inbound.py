@@ -106,14 +106,6 @@ class Inbound:
             receipt = Reply(self._connection, int.from_bytes(body[1:5], "big", signed=True))
         self.taken += 1
         known = self._audit.duplicates
-        if not message.persistent:
-            # The core looks for persistent ones, and notes them once they are taken.
-            if self._audit.is_duplicate(message):
-                self.duplicates += 1
-                if receipt is not None:
-                    receipt.settle()
-                return
-            self._audit.record(message)
         self._send(message, receipt)
         # Who has it wait for room looks for it, too.
         is_known = self._audit.duplicates > known

@@ -44,7 +44,7 @@ class Forwarding:
         is_admitted: bool,
     ) -> None:
         """Take a message for whoever gets it, unless it has to wait; see `Broker.send`."""
-        if message.persistent and connection.reconnected and connection.audit.is_duplicate(message):
+        if connection.reconnected and connection.audit.is_duplicate(message):
             self._transactions.leave_out(connection, message.transaction_id, receipt)
             return
         every = self._router.targets(message)
@@ -64,7 +64,7 @@ class Forwarding:
                 receipt.settle()
             return
         self._accept(copies, receipt)
-        if connection.fault_tolerant and message.persistent:
+        if connection.fault_tolerant:
             connection.audit.record(message)
 
     def check_later(self, message: Message) -> None:
