@@ -54,8 +54,18 @@ class NetworkAudit:
         It is shown as that of the message, and is the same whenever that comes. Messages for
         several destinations may have one id, and would be one in the place where they are stored.
         """
+        return self._id_by("ID", message, sequence)
+
+    def letter_id(self, message: Message, sequence: int, broker_id: str) -> MessageId:
+        """Return the id of this broker's dead letter of a message, which is stored so as well.
+
+        Others refuse the same message, and their letters may come here, or meet elsewhere.
+        """
+        return self._id_by(broker_id, message, sequence)
+
+    def _id_by(self, maker: str, message: Message, sequence: int) -> MessageId:
         stream, number = self.key_of(message)
-        own = ProducerId(f"ID:network-{sha256(stream).hexdigest()}", 1, 1)
+        own = ProducerId(f"{maker}:network-{sha256(stream).hexdigest()}", 1, 1)
         return MessageId(own, number, sequence, decode_text(message.identifier))
 
     def note(self, key: Key) -> None:

@@ -44,7 +44,7 @@ def bury_refused(
         return
     lifetime = policy.dead_letters.expiration
     expiration = context.now + lifetime if lifetime else 0
-    letter_id = audit.stored_id(message, context.next_sequence())
+    letter_id = audit.letter_id(message, context.next_sequence(), broker.broker_id)
     letter = dead_letter(message, target, str(refusal), letter_id, expiration)
     burial = _Burial(broker, audit, audit.key_of(message), stored_key(letter))
     audit.forget(message)
