@@ -13,7 +13,12 @@ from lockkeeper.broker.requests.requests import Requests
 from lockkeeper.broker.requests.turns import Steps
 from lockkeeper.broker.scheduling.job import JOB_ID
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
-from lockkeeper.broker.scheduling.searching import LOOK_BYTES, search
+from lockkeeper.broker.scheduling.searching import (
+    LOOK_BYTES,
+    NOTE_BYTES,
+    search,
+    search_in_order,
+)
 from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value
@@ -96,8 +101,15 @@ class Management:
     def _browse(
         self, to: Destination, first: int, last: int, latest: int, answers: Answers
     ) -> Steps:
-        for identifier in (yield from search(self._queue.entries(), first, last, latest)):
-            for reference in self._queue.named(identifier):
+        entries = self._queue.entries()
+        yield len(entries) * NOTE_BYTES
+        told: set[str] = set()
+        for job in (yield from search_in_order(entries, first, last, latest)):
+            yield LOOK_BYTES
+            if job.identifier in told:
+                continue
+            told.add(job.identifier)
+            for reference in self._queue.named(job.identifier):
                 message = self._peek(reference, latest)
                 if message is None:
                     yield LOOK_BYTES
@@ -116,8 +128,12 @@ class Management:
         return begun
 
     def _remove_all(self, first: int, last: int, latest: int, begun: _Begun) -> Steps:
-        for identifier in (yield from search(self._queue.entries(), first, last, latest)):
-            yield from self._remove(identifier, latest, begun)
+        entries = self._queue.entries()
+        yield len(entries) * NOTE_BYTES
+        for found in search(entries, first, last, latest):
+            yield JOB_BYTES
+            for job in found:
+                yield from self._remove(job.identifier, latest, begun)
 
     def _remove(self, identifier: str, latest: int, begun: _Begun) -> Steps:
         """Remove the jobs up to number *latest* that have this id, and what they began meanwhile.
@@ -133,7 +149,11 @@ class Management:
         is_found = True
         while is_found:
             is_found = False
-            for reference in self._queue.named(identifier):
+            # Very many may have it: each is let go of as it has its turn.
+            references = self._queue.named(identifier)
+            references.reverse()
+            while references:
+                reference = references.pop()
                 if self._queue.holds(reference, latest):
                     self._queue.cancel(reference)
                     is_found = True

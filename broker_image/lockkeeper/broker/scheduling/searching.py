@@ -1,6 +1,10 @@
-"""Search for jobs by their time, a part of them in each step."""
+"""Search for jobs by their time, a part of them in each step.
 
-from collections.abc import Generator, Sequence
+There may be very many: a search lets go of what it has looked at as it goes on, since that takes
+long, too.
+"""
+
+from collections.abc import Generator, Iterator
 from heapq import merge
 from operator import attrgetter
 from typing import Final, TypeAlias
@@ -13,25 +17,34 @@ LOOKED_AT_ONCE: Final = 1024
 LOOK_BYTES: Final = JOB_BYTES // LOOKED_AT_ONCE
 NOTE_BYTES: Final = 16
 
-Search: TypeAlias = Generator[int, None, list[str]]
-"""Yields what each step weighed, returns ids."""
+Entries: TypeAlias = list[tuple[Job, object]]
+Search: TypeAlias = Generator[int, None, Iterator[Job]]
+"""Yields what each step weighed, returns jobs."""
 
 
-def search(entries: Sequence[tuple[Job, object]], first: int, last: int, latest: int) -> Search:
-    """Find the ids of those jobs up to number *latest* that are due from *first* to *last* (ms).
+def search(entries: Entries, first: int, last: int, latest: int) -> Iterator[list[Job]]:
+    """Yield those jobs up to number *latest* that are due from *first* to *last* (ms), in pieces.
 
-    The next one is first.
+    No entries are left then.
     """
-    yield len(entries) * NOTE_BYTES
+    entries.reverse()
+    while entries:
+        piece = entries[: -LOOKED_AT_ONCE - 1 : -1]
+        del entries[-LOOKED_AT_ONCE:]
+        yield [job for job, _ in piece if first <= job.due <= last and job.number <= latest]
+
+
+def search_in_order(entries: Entries, first: int, last: int, latest: int) -> Search:
+    """Find what `search` does, the next job first."""
     due = attrgetter("due")
     runs: list[list[Job]] = []
-    for begin in range(0, len(entries), LOOKED_AT_ONCE):
-        piece = entries[begin : begin + LOOKED_AT_ONCE]
-        found = [job for job, _ in piece if first <= job.due <= last and job.number <= latest]
+    for found in search(entries, first, last, latest):
         runs.append(sorted(found, key=due))
-        yield len(piece) * LOOK_BYTES
-    identifiers: dict[str, None] = {}
-    for job in merge(*runs, key=due):
-        identifiers[job.identifier] = None
-        yield LOOK_BYTES
-    return [*identifiers]
+        yield JOB_BYTES
+    return merge(*map(_used_up, runs), key=due)
+
+
+def _used_up(run: list[Job]) -> Iterator[Job]:
+    run.reverse()
+    while run:
+        yield run.pop()
