@@ -40,9 +40,11 @@ def pump(*links: Link) -> None:
 def pump_until_confirmed(link: Link) -> None:
     """Let the far broker write what it gets, until the near one has no dead letter left."""
     store = link.far.store
+    descriptor = store.fileno()
+    assert descriptor is not None
     link.pump()
     while depth(link.near):
-        readable, _, _ = select.select([store.fileno()], [], [], WRITE_SECONDS_MAX)
+        readable, _, _ = select.select([descriptor], [], [], WRITE_SECONDS_MAX)
         assert readable, "the store did not finish its write in time"
         link.far.broker.settle(store.completed())
         link.pump()
