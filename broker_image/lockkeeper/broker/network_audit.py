@@ -6,7 +6,8 @@ that a message leaves its brokerPath grows, so one that comes back on its way is
 of a topic never comes back, but may come on two ways.
 
 What is stored elsewhere than a message goes to, as a job or a dead letter, has an id of its own
-that tells all this; it is known by that alone, after a restart as well.
+that tells all this; it is known by that alone, after a restart as well. A job of a topic's message
+delivers under that id: so it is known to brokers that have the message as a job of their own.
 """
 
 from hashlib import sha256
@@ -21,6 +22,8 @@ from lockkeeper.message.text import decode_text
 from lockkeeper.store.producers import network_stream
 
 ORIGINALS_MAX: Final = 100_000
+ANY_BROKER: Final = "ID"
+_BY_ANY_BROKER: Final = f"{ANY_BROKER}:network-".encode()
 Key: TypeAlias = tuple[bytes, int]
 """A stream of numbers, and a number in it."""
 
@@ -54,7 +57,7 @@ class NetworkAudit:
         It is shown as that of the message, and is the same whenever that comes. Messages for
         several destinations may have one id, and would be one in the place where they are stored.
         """
-        return self._id_by("ID", message, sequence)
+        return self._id_by(ANY_BROKER, message, sequence)
 
     def letter_id(self, message: Message, sequence: int, broker_id: str) -> MessageId:
         """Return the id of this broker's dead letter of a message, which is stored so as well.
@@ -65,7 +68,7 @@ class NetworkAudit:
 
     def _id_by(self, maker: str, message: Message, sequence: int) -> MessageId:
         stream, number = self.key_of(message)
-        own = ProducerId(f"{maker}:network-{sha256(stream).hexdigest()}", 1, 1)
+        own = _producer_by(maker, stream)
         return MessageId(own, number, sequence, decode_text(message.identifier))
 
     def note(self, key: Key) -> None:
@@ -97,11 +100,29 @@ def stored_key(stored: Message) -> Key:
     return stored.lead.producer[:-1], stored.number
 
 
+def _producer_by(maker: str, stream: bytes) -> ProducerId:
+    return ProducerId(f"{maker}:network-{sha256(stream).hexdigest()}", 1, 1)
+
+
 def _key_of(message: Message) -> Key:
     destination = message.destination
-    if destination == JOBS:
-        # Nobody sends there: a job has the id that it was given here.
+    # Nobody sends to jobs: each has the id that it was given here.
+    if destination == JOBS or (destination.is_topic and _is_by_job(message)):
         return stored_key(message)
     hops = len(broker_path(message.body)) if destination.is_queue else 0
     stream = network_stream(message.lead.producer[:-1], hops, destination.wire)
     return stream, message.number
+
+
+def _is_by_job(message: Message) -> bool:
+    """Tell whether a topic's message is what a job has delivered, one that a bridge had brought.
+
+    Its id is made of that of the message, which it shows, and of the topic: a copy in another topic
+    is a message by itself.
+    """
+    producer = message.lead.producer
+    if not producer.startswith(_BY_ANY_BROKER):
+        return False
+    sender, _, _ = message.identifier.rpartition(b":")
+    stream = network_stream(sender, 0, message.destination.wire)
+    return producer[:-1] == str(_producer_by(ANY_BROKER, stream)).encode()
