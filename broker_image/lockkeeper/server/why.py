@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from lockkeeper.broker.core import Broker
+from lockkeeper.broker.diagnostics.elsewhere import why_elsewhere
 from lockkeeper.broker.diagnostics.files import Survey, why_file
 from lockkeeper.broker.diagnostics.groups import (
     delayed_retries,
@@ -24,15 +25,22 @@ class UnknownSubjectError(Exception):
 
 
 def queue_answer(broker: Broker, name: str, message_id: str = "") -> dict[str, Any]:
-    """Return why a queue keeps its messages, or one of them. Raises UnknownSubjectError."""
-    region = broker.registry.find_queue(parse_destination(name))
-    if region is None:
-        raise UnknownSubjectError(f"there is no queue {name}")
-    reasons = why_message(broker, region, message_id) if message_id else why_queue(region)
+    """Return why a queue keeps its messages, or one of them. Raises UnknownSubjectError.
+
+    There may be no queue yet where a message has still to come.
+    """
+    destination = parse_destination(name)
+    region = broker.registry.find_queue(destination)
+    if region is not None:
+        reasons = why_message(broker, region, message_id) if message_id else why_queue(region)
+    else:
+        reasons = why_elsewhere(broker, destination, message_id) if message_id else []
+        if not reasons:
+            raise UnknownSubjectError(f"there is no queue {name}")
     return {
-        "queue": str(region.destination),
-        "depth": region.depth(),
-        "inFlight": region.in_flight(),
+        "queue": str(destination),
+        "depth": 0 if region is None else region.depth(),
+        "inFlight": 0 if region is None else region.in_flight(),
         "reasons": _views(reasons),
     }
 

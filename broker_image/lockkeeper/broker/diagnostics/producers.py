@@ -24,7 +24,7 @@ def why_producers(broker: "Broker", name: str = "") -> list[Reason]:
 
     *name* is a destination, or the id or client id of a connection; without one: all.
     """
-    return [_why(broker, each) for each in broker.flow.blocked() if _is_about(each, name)]
+    return [why_blocked(broker, each) for each in broker.flow.blocked() if _is_about(each, name)]
 
 
 def _is_about(blocked: "Blocked", name: str) -> bool:
@@ -34,7 +34,8 @@ def _is_about(blocked: "Blocked", name: str) -> bool:
     return name in names
 
 
-def _why(broker: "Broker", blocked: "Blocked") -> Reason:
+def why_blocked(broker: "Broker", blocked: "Blocked") -> Reason:
+    """Return what messages for a destination wait for."""
     kind = "persistent" if blocked.is_persistent else "non-persistent"
     top = [] if blocked.limit is Limit.STORE_USAGE else holders(broker.registry)
     held = ", ".join(f"{each.destination} {each.memory_bytes:,} bytes" for each in top)

@@ -1,20 +1,15 @@
 """Diagnostics of a queue: the reasons why it keeps its messages, or one of them."""
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import DELIVERY_BITS
 from lockkeeper.broker.diagnostics.consumers import why_no_room
-from lockkeeper.broker.diagnostics.reason import (
-    Reason,
-    counted,
-    facts_of,
-    facts_of_connection,
-    name_of,
-)
+from lockkeeper.broker.diagnostics.elsewhere import why_elsewhere, why_not_sent
+from lockkeeper.broker.diagnostics.jobs import why_job
+from lockkeeper.broker.diagnostics.reason import Reason, counted, facts_of, name_of
+from lockkeeper.broker.diagnostics.transactions import why_in_transaction
 from lockkeeper.broker.regions.sub_queues import GROUP_BEGINS
 from lockkeeper.broker.scheduling.job_queue import JobQueue
-from lockkeeper.broker.scheduling.management import MANAGEMENT
 from lockkeeper.broker.subscriptions.network import NetworkRoute, may_pass
 from lockkeeper.message.broker_path import broker_path
 
@@ -41,7 +36,7 @@ def why_queue(queue: "Queue") -> list[Reason]:
 def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
     """Return why a message that waits is not delivered; never empty."""
     if isinstance(queue, JobQueue):
-        return [_why_scheduled(queue, reference)]
+        return [why_job(queue, reference)]
     shut = _why_shut(queue) or _why_resting(queue)
     if shut is not None:
         return [shut]
@@ -56,34 +51,6 @@ def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
     if None in reasons:
         return [_why_later(queue, reference, message)]
     return [reason for reason in reasons if reason is not None]
-
-
-def _why_scheduled(queue: JobQueue, reference: "Reference") -> Reason:
-    """Return what a job waits for: nobody consumes it."""
-    due, obstacle = queue.due_of(reference), queue.obstacle_to(reference)
-    if due is None:
-        return Reason("gone", "it was carried out just now", "none is needed", {})
-    if obstacle is not None:
-        return Reason(
-            "scheduled-without-room",
-            f"the time of this scheduled message has come, but it is not taken: {obstacle}",
-            "room where it goes, or a higher limit: it is tried again each second",
-            {"due": due},
-        )
-    left = due - queue.context.now
-    if left > 0:
-        return Reason(
-            "scheduled",
-            f"it is a scheduled message, whose time comes in {left:,} ms",
-            f"none is needed; a message to {MANAGEMENT} removes it",
-            {"due": due},
-        )
-    return Reason(
-        "next",
-        "the time of this scheduled message has come, and it is about to be sent",
-        "none is needed",
-        {"due": due},
-    )
 
 
 def _why_expired(queue: "Queue", message: "Message") -> Reason:
@@ -112,16 +79,19 @@ def _why_later(queue: "Queue", reference: "Reference", message: "Message") -> Re
 def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reason]:
     """Return where a message of a queue is, and why it is not delivered; never empty.
 
+    One that has still to come there is known, too.
     A scheduled message is known by the id of its job, or by its own, which are kept: there may be
     very many to look through.
     """
     key = message_id.encode()
-    found = _held(queue, key) or _in_transaction(broker, queue, key)
+    found = _held(queue, key) or why_in_transaction(broker, queue, message_id)
     if found is not None:
         return [found]
     if isinstance(queue, JobQueue):
         jobs = queue.named(message_id) or queue.shown_as(message_id)
-        return why_waiting(queue, jobs[0]) if jobs else [_not_there(message_id)]
+        if jobs:
+            return why_waiting(queue, jobs[0])
+        return why_not_sent(broker, message_id) or [_not_there(message_id)]
     for position, reference in enumerate(queue.waiting()):
         message = _peek_in_time(queue, reference, position)
         if message is not None and message.identifier == key:
@@ -132,7 +102,7 @@ def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reaso
                 {"ahead": position},
             )
             return [ahead, *why_waiting(queue, reference)]
-    return [_unknown(queue, message_id)]
+    return why_elsewhere(broker, queue.destination, message_id) or [_unknown(queue, message_id)]
 
 
 def _why_shut(queue: "Queue") -> Reason | None:
@@ -268,32 +238,6 @@ def _held(queue: "Queue", key: bytes) -> Reason | None:
                     f"{name_of(consumer)} has it, and has not acknowledged it",
                     "it has to acknowledge it, or leave; then somebody else gets it",
                     {**facts_of(consumer), "since": each.delivery >> DELIVERY_BITS},
-                )
-    return None
-
-
-def _in_transaction(broker: "Broker", queue: "Queue", key: bytes) -> Reason | None:
-    open_ones = (
-        (identifier, transaction, facts_of_connection(connection))
-        for connection in broker.connections.values()
-        for identifier, transaction in connection.transactions.items()
-    )
-    nobody: dict[str, str] = {}
-    prepared = ((each, one, nobody) for each, one in broker.transactions.prepared.items())
-    for identifier, transaction, facts in [*open_ones, *prepared]:
-        sent = (run.references for run in transaction.sent if run.route is queue)
-        consumed = (run.references for run in transaction.consumed if run.backlog is queue)
-        for done, runs in (("sent", sent), ("consumed", consumed)):
-            if any(
-                each.message is not None and each.message.identifier == key
-                for each in chain.from_iterable(runs)
-            ):
-                state = transaction.state.value
-                return Reason(
-                    f"{done}-in-transaction",
-                    f"it was {done} in transaction {identifier}, which is {state}",
-                    "the transaction has to be committed or rolled back",
-                    {"transaction": str(identifier), "state": state, **facts},
                 )
     return None
 

@@ -316,6 +316,15 @@ class FlowControl:
         memory = self._context.memory
         memory.gate = 0 if self.lines else memory.limit
 
+    def peek(self, send: BlockedSend) -> Message:
+        """Return the message of a send that waits, read for the caller alone if it is in a file."""
+        waits = send.reference
+        if waits.message is not None:
+            return waits.message
+        copy = Reference(None, waits.size, waits.location, waits.state)
+        self._context.store.load([copy], self._context.next_sequence())
+        return copy.loaded
+
     def count_blocked(self, destination: Destination) -> int:
         """Return how many persistent messages for *destination* wait."""
         return len(self.lines.get((destination, True), ()))

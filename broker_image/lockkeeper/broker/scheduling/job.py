@@ -4,6 +4,7 @@ The schedule and what else must outlive a restart are properties of the stored m
 gone, the schedule too, from what is delivered.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lockkeeper.broker.errors import BrokerError
@@ -59,6 +60,16 @@ def read_job(message: Message) -> Job:
         number if isinstance(number, int) else UNNUMBERED,
         "" if shown == identifier else shown,
     )
+
+
+def destination_in(message: Message) -> Destination | None:
+    """Return where a job is to be delivered, None for what is in the queue of jobs and is none."""
+    return _destination(properties_in(message))
+
+
+def _destination(properties: Mapping[str, Value]) -> Destination | None:
+    name = properties.get(_DESTINATION)
+    return None if name is None else parse_destination(str(name))
 
 
 def stored(
@@ -125,14 +136,15 @@ def delivered(
     """
     properties = properties_in(message)
     time_to_live = properties.get(_TIME_TO_LIVE)
-    if _DESTINATION not in properties:
+    destination = _destination(properties)
+    if destination is None:
         raise BrokerError(f"not a job: it was sent to {JOBS} itself")
     kept = {name: value for name, value in properties.items() if name not in (*PROPERTIES, *_OURS)}
     return patched(
         message,
         sequence,
         properties=kept,
-        destination=parse_destination(str(properties[_DESTINATION])),
+        destination=destination,
         transaction_id=transaction_id,
         message_id=message_id,
         persistent=properties.get(_PERSISTENT) is not False,

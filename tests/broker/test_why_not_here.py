@@ -1,0 +1,164 @@
+"""Why a message is not in its queue yet: it comes later, again, or when there is room."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lockkeeper.broker.connections import STALLED_BYTES_MAX
+from lockkeeper.broker.context import MESSAGE_BYTES
+from lockkeeper.broker.diagnostics.elsewhere import why_elsewhere
+from lockkeeper.broker.diagnostics.producers import why_producers
+from lockkeeper.broker.diagnostics.queues import why_message
+from lockkeeper.broker.diagnostics.reason import Reason
+from lockkeeper.broker.policies.flow import FlowPolicy
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
+from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.settings import BrokerSettings, LimitSettings, SchedulerSettings
+from lockkeeper.message.destination import parse_destination
+from lockkeeper.message.message import Message
+from lockkeeper.message.primitives import Value
+from lockkeeper.server.why import UnknownSubjectError, queue_answer
+from lockkeeper.store.kahadb import KahaDBStore
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+SECOND, MINUTE = 1_000, 60_000
+SCHEDULER = SchedulerSettings(enabled=True)
+LATER: dict[str, Value] = {"AMQ_SCHEDULED_DELAY": MINUTE}
+ONE_MESSAGE = DestinationPolicy(memory_limit=MESSAGE_BYTES)
+
+
+@pytest.fixture
+def bench(make_bench: "type[Bench]") -> "Bench":
+    """Return a broker that heeds schedules, where Q and R have room for one message."""
+    return make_bench(settings=BrokerSettings(scheduler=SCHEDULER), Q=ONE_MESSAGE, R=ONE_MESSAGE)
+
+
+def about(bench: "Bench", message: Message, name: str = "Q") -> list[Reason]:
+    """Return why a message of a queue is where it is."""
+    message_id = message.identifier.decode()
+    return why_message(bench.broker, bench.queue(name), message_id)
+
+
+def codes(reasons: list[Reason]) -> list[str]:
+    """Return the codes of reasons."""
+    return [reason.code for reason in reasons]
+
+
+def test_a_scheduled_message_comes_when_the_queue_of_jobs_says(bench: "Bench") -> None:
+    client = bench.client()
+    client.consume("Q")
+    sent = client.send("Q", "x", properties=LATER)
+    waits, scheduled = about(bench, sent)
+    assert (waits.code, waits.facts) == ("comes-later", {"destination": "queue://Q"})
+    assert scheduled.facts == {"due": bench.now + MINUTE}
+    assert [scheduled] == about(bench, sent, str(JOBS))
+    bench.tick(MINUTE)
+    assert codes(about(bench, sent)) == ["held"]
+
+
+def test_a_scheduled_message_may_be_for_a_queue_that_is_not_there_yet(bench: "Bench") -> None:
+    sent = bench.client().send("NEW", "x", properties=LATER)
+    message_id = sent.identifier.decode()
+    answer = queue_answer(bench.broker, "NEW", message_id)
+    reasons = why_elsewhere(bench.broker, parse_destination("NEW"), message_id)
+    assert codes(reasons) == ["comes-later", "scheduled"]
+    assert answer == {
+        "queue": "queue://NEW",
+        "depth": 0,
+        "inFlight": 0,
+        "reasons": [reason.view() for reason in reasons],
+    }
+    for unknown in ("ID:nobody:1", ""):
+        with pytest.raises(UnknownSubjectError, match="there is no queue NEW"):
+            queue_answer(bench.broker, "NEW", unknown)
+
+
+def test_a_part_of_several_queues_is_known_by_the_id_of_all(bench: "Bench") -> None:
+    client = bench.client()
+    client.consume("R")
+    sent = client.send("Q,R", "x", properties=LATER)
+    assert [each.facts["destination"] for each in about(bench, sent, "R")[:1]] == ["queue://Q,R"]
+
+
+def test_what_was_scheduled_in_a_transaction_waits_for_its_outcome(bench: "Bench") -> None:
+    client = bench.client()
+    client.consume("Q")
+    sent = client.send("Q", "x", properties=LATER, transaction_id=client.begin())
+    assert codes(about(bench, sent)) == ["sent-in-transaction"]
+
+
+def test_what_is_redelivered_comes_again_to_each_queue_at_its_time(
+    make_bench: "type[Bench]",
+) -> None:
+    delays = {"Q": MINUTE, "R": 2 * MINUTE}
+    soon, late = (
+        DestinationPolicy(redelivery=RedeliveryPolicy(initial_redelivery_delay=delay))
+        for delay in delays.values()
+    )
+    bench = make_bench(Q=soon, R=late)
+    client = bench.client()
+    consumers = [client.consume(name) for name in delays]
+    sent = client.send("Q,R", "x")
+    for consumer in consumers:
+        (dispatched,) = consumer.dispatched.values()
+        bench.broker.poison(consumer, dispatched.loaded.sequence, 1, "broken", None)
+    bench.tick()
+    for name, delay in delays.items():
+        waits, scheduled = about(bench, sent, name)
+        assert (waits.code, waits.facts) == ("comes-later", {"destination": f"queue://{name}"})
+        assert (scheduled.code, scheduled.facts) == ("scheduled", {"due": bench.now + delay})
+
+
+def test_what_keeps_a_scheduled_message_whose_time_has_come_is_told(
+    make_bench: "type[Bench]",
+) -> None:
+    limits = LimitSettings(destinations=1)
+    bench = make_bench(settings=BrokerSettings(scheduler=SCHEDULER, limits=limits))
+    sent = bench.client().send("NEW", "x", properties=LATER)
+    bench.tick(MINUTE)
+    reasons = why_elsewhere(bench.broker, parse_destination("NEW"), sent.identifier.decode())
+    assert codes(reasons) == ["comes-later", "scheduled-without-room"]
+    assert "(limits.destinations)" in reasons[1].text
+
+
+def test_what_waits_for_room_says_what_for(bench: "Bench") -> None:
+    client = bench.client("greedy")
+    for _ in range(3):
+        last = client.send("Q", "x", persistent=False)
+    began = bench.now
+    bench.tick(SECOND)
+    waits, no_room = about(bench, last)
+    assert [no_room] == why_producers(bench.broker)
+    assert no_room.facts["limit"] == "memoryLimit"
+    assert (waits.code, waits.facts) == (
+        "not-taken",
+        {
+            "destination": "queue://Q",
+            "ahead": 1,
+            "since": began,
+            "connection": client.connection.identifier,
+            "clientId": "greedy",
+            "address": client.connection.address,
+        },
+    )
+
+
+def test_what_waits_for_room_in_a_file_is_known_too(
+    make_bench: "type[Bench]", tmp_path: Path
+) -> None:
+    policy = DestinationPolicy(memory_limit=1, flow=FlowPolicy(spool_non_persistent=False))
+    bench = make_bench(KahaDBStore(tmp_path), Q=policy)
+    client = bench.client()
+    # It has to be read, for what it acknowledges.
+    client.consume("OTHER")
+    for _ in range(3):
+        last = client.send("Q", "x" * STALLED_BYTES_MAX, persistent=False)
+    waiting = [*bench.broker.flow.lines[(last.destination, False)]]
+    assert waiting[-1].reference.message is None
+    assert codes(about(bench, last)) == ["not-taken", "no-room"]
+    assert waiting[-1].reference.message is None
+    bench.store.close()
