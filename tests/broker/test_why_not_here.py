@@ -9,17 +9,19 @@ from lockkeeper.broker.connections import STALLED_BYTES_MAX
 from lockkeeper.broker.context import MESSAGE_BYTES
 from lockkeeper.broker.diagnostics.elsewhere import why_elsewhere
 from lockkeeper.broker.diagnostics.producers import why_producers
-from lockkeeper.broker.diagnostics.queues import why_message
+from lockkeeper.broker.diagnostics.queues import why_message, why_queue
 from lockkeeper.broker.diagnostics.reason import Reason
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
-from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.scheduling.job import JOBS, Job
+from lockkeeper.broker.scheduling.job_queue import JobQueue
 from lockkeeper.broker.settings import BrokerSettings, LimitSettings, SchedulerSettings
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value
 from lockkeeper.server.why import UnknownSubjectError, queue_answer
+from lockkeeper.store.base import Reference
 from lockkeeper.store.kahadb import KahaDBStore
 
 if TYPE_CHECKING:
@@ -162,3 +164,27 @@ def test_what_waits_for_room_in_a_file_is_known_too(
     assert codes(about(bench, last)) == ["not-taken", "no-room"]
     assert waiting[-1].reference.message is None
     bench.store.close()
+
+
+def test_what_fails_is_told_as_a_defect(bench: "Bench") -> None:
+    sent = bench.client().send("NEW", "x", properties=LATER)
+    jobs = bench.queue(str(JOBS))
+    assert isinstance(jobs, JobQueue)
+    fire = jobs._fire
+
+    def fail(_: Job, __: Reference) -> str | None:
+        raise KeyError("lost")
+
+    jobs._fire = fail
+    due = bench.now + MINUTE
+    bench.tick(MINUTE)
+    (reason,) = why_queue(jobs)
+    assert (reason.code, reason.facts) == (
+        "scheduled-set-aside",
+        {"due": due, "error": "KeyError: 'lost'"},
+    )
+    assert [reason] == about(bench, sent, str(JOBS))
+    assert "room" not in reason.way_out
+    jobs._fire = fire
+    bench.tick(SECOND)
+    assert bench.depth("NEW") == 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
@@ -25,6 +25,13 @@ JOB_BYTES: Final = 256 << 10
 
 Fire = Callable[[Job, Reference], str | None]
 """Carries out a job; returns what is in the way of that now, None when it is done."""
+
+
+class Obstacle(NamedTuple):
+    """Obstacle to a job whose time has come: a lack of room, or a defect of the broker."""
+
+    text: str
+    is_defect: bool = False
 
 
 class JobQueue(Queue):
@@ -55,7 +62,7 @@ class JobQueue(Queue):
         self._jobs: dict[Reference, tuple[Job, Timer]] = {}
         self._coming: dict[Reference, Job] = {}
         self._unwanted: set[Reference] = set()
-        self._obstacles: dict[Reference, str] = {}
+        self._obstacles: dict[Reference, Obstacle] = {}
         self._named = Names()
         # By the JMSMessageID, where that is another one: of what came again, and of copies.
         self._shown = Names()
@@ -186,7 +193,7 @@ class JobQueue(Queue):
             return None if job is None else job.due
         return context.now + entry[1].due - context.steady
 
-    def obstacle_to(self, reference: Reference) -> str | None:
+    def obstacle_to(self, reference: Reference) -> Obstacle | None:
         """Return what was in the way when a job was last to be carried out, None if nothing was."""
         return self._obstacles.get(reference)
 
@@ -286,12 +293,16 @@ class JobQueue(Queue):
         self.context.unsent += JOB_BYTES
         self.body_of(reference)
         job, _ = self._take_job(reference)
+        obstacle: Obstacle | None = None
         try:
-            obstacle = self._fire(job, reference)
+            lack = self._fire(job, reference)
+            if lack is not None:
+                obstacle = Obstacle(lack)
         except Exception as error:
             self.context.containment.note_error("timer", job.identifier, error)
             # With its transaction handed to the store it has ended; else it is to come again.
-            obstacle = None if reference.holders <= 0 else str(error)
+            if reference.holders > 0:
+                obstacle = Obstacle(f"{type(error).__name__}: {error}", is_defect=True)
         if obstacle is not None:
             again = self.context.steady + FULL_RETRY_MS
             timer = self.context.timers.call_at(again, partial(self._due, reference))
