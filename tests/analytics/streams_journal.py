@@ -158,6 +158,26 @@ def write_streams(directory: Path) -> Streams:
     return told
 
 
+def write_one_anew(directory: Path, again: int) -> Streams:
+    """Write a journal whose stream was removed and declared anew, and had messages *again*."""
+    bench = DiskBench(directory)
+    told = Streams(directory, bench, bench.connect())
+    streams = bench.broker.streams
+    streams.declare("orders", StreamSettings(1))
+    told.send("orders", 0, *map(draft, range(6)))
+    told.commit("billing", ("orders", 0, 2))
+    told.step(60)
+    streams.remove("orders")
+    told.step(10)
+    streams.declare("orders", StreamSettings(1))
+    if again:
+        told.send("orders", 0, *map(draft, range(again)))
+    told.commit("billing", ("orders", 0, 0))
+    told.step(5)
+    told.step()
+    return told
+
+
 def _have_jms_send(told: Streams) -> None:
     """Send a text and a map to the topic, and a message to a queue."""
     bench, producer = told.bench, ProducerId("ID:shop-1", 1, 1)

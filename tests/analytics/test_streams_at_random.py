@@ -8,7 +8,7 @@ from journal_maker import rows_of
 from journal_reports import asked
 from streams_journal import Streams, draft
 from streams_kit import DiskBench
-from test_streams_told import kept, milliseconds, properties_read
+from test_streams_told import kept, lags_found, last_lag, milliseconds, properties_read
 
 from lockkeeper.broker.streams.settings import Retention, StreamSettings
 
@@ -160,6 +160,20 @@ def test_tables_and_reports_are_what_the_broker_says(told):
     names = ("consumer_group", "stream", "partition", "next_offset", "end_offset", "waiting")
     rows = asked("FROM groups_report", told.directory)
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(lags)
+    assert lags_found(told) == told.lags
+    assert last_lag(told) == waiting_in(rows)
+
+
+def waiting_in(rows):
+    """Return what rows of `groups` say of each group and stream: messages, age of the oldest."""
+    found = {}
+    for row in rows:
+        key = row["consumer_group"], row["stream"]
+        waiting, oldest = found.get(key, (0, None))
+        if row["oldest_at"] is not None:
+            oldest = max(oldest or 0, row["lag_ms"])
+        found[key] = waiting + row["waiting"], oldest
+    return found
 
 
 def test_what_was_consumed_at_activemq_ends_with_its_segment(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 from journal_maker import rows_of
 from report_rows import assert_same
-from streams_journal import write_streams
+from streams_journal import write_one_anew, write_streams
 
 from lockkeeper_analytics.facts.journal import journal_of, read_journals
 from lockkeeper_analytics.frames import table
@@ -38,6 +38,14 @@ def test_reports_of_streams_are_those_of_sql(spark, directory, destination):
         found = [row for batch in batches for row in batch.to_pylist()]
         assert_same(found, told[name].to_pylist())
         assert bool(found) is (name != "backlog" or not destination), name
+
+
+def test_a_stream_that_is_declared_anew_is_told_as_by_sql(spark, tmp_path):
+    directory = str(write_one_anew(tmp_path, 1).directory)
+    found = journal_of(read_journals(spark, [directory])).report("lag_over_time").toArrow()
+    batches = query.run(REPORTS["lag_over_time"].sql, {"path": directory})
+    assert_same([row for each in batches for row in each.to_pylist()], found.to_pylist())
+    assert found.to_pylist()[-1]["oldest_ms"] == 7_000
 
 
 @pytest.mark.parametrize("name", TABLES)

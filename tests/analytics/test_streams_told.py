@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from journal_maker import rows_of
 from journal_reports import asked, page_of, reports_of
-from streams_journal import KEPT, Streams, draft, write_streams
+from streams_journal import KEPT, Streams, draft, write_one_anew, write_streams
 from streams_kit import DiskBench
 
 from lockkeeper.broker.streams.originals import BODY
@@ -33,6 +33,26 @@ def kept(told):
         for partition in stream.partitions
         for offset in range(partition.minimum, partition.maximum)
         if (record := partition.record(offset)) is not None
+    }
+
+
+def lags_found(told):
+    """Return what `lag_over_time` says of the moments that the broker was asked at, as `lags`."""
+    rows = asked("FROM lag_over_time_report", told.directory)
+    assert {row["seconds"] for row in rows} <= {1}
+    found = {}
+    for row in rows:
+        at = milliseconds(row["time"])
+        found.setdefault(at, {})[row["consumer_group"], row["stream"]] = row["waiting"]
+    return {at: found.get(at // 1000 * 1000, {}) for at in told.lags}
+
+
+def last_lag(told):
+    """Return what each group has to consume of a stream in the end, and the age of the oldest."""
+    return {
+        (row["consumer_group"], row["stream"]): (row["waiting"], row["oldest_ms"])
+        for row in asked("FROM lag_over_time_report", told.directory)
+        if milliseconds(row["time"]) == told.bench.now // 1000 * 1000
     }
 
 
@@ -169,14 +189,16 @@ def test_groups_are_as_far_as_the_broker_says(told):
 
 
 def test_lag_over_time_is_what_the_broker_said_then(told):
-    rows = asked("FROM lag_over_time_report", told.directory)
-    assert {row["seconds"] for row in rows} == {1}
-    found = {}
-    for row in rows:
-        at = milliseconds(row["time"])
-        found.setdefault(at, {})[row["consumer_group"], row["stream"]] = row["waiting"]
-    assert {at: found[at] for at in told.lags} == told.lags
+    assert lags_found(told) == told.lags
     assert any(len(set(each.values())) > 1 for each in told.lags.values())
+
+
+@pytest.mark.parametrize("again", [0, 1])
+def test_a_stream_that_is_declared_anew_has_nothing_of_the_one_before(tmp_path, again):
+    told = write_one_anew(tmp_path, again)
+    assert told.lags[max(told.lags)] == {("billing", "orders"): again}
+    assert lags_found(told) == told.lags
+    assert last_lag(told) == {("billing", "orders"): (again, 7_000 if again else None)}
 
 
 def test_a_group_that_stands_still_is_behind_until_the_journal_ends(tmp_path):

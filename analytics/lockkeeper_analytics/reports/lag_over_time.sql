@@ -1,7 +1,7 @@
 -- What each group had not consumed of a stream at the end of each cell of time, in all partitions:
 -- from the first text that tells of the group on. `oldest_ms` is how long the first message of
 -- these had been there, in the last cell when the journal ended; null where no record has it any
--- more.
+-- more. A stream that is declared anew begins anew: what it had before has `gone` with its segments.
 WITH held AS (
     SELECT directory, consumer_group, stream, partition, next_offset, seconds,
         div(unix_seconds(written_at), seconds) * seconds AS begun,
@@ -15,38 +15,32 @@ reading AS (
     FROM held WHERE begun < gone
 ),
 came AS (
-    SELECT directory, stream, partition, seconds, last, base, entry, dropped_at, is_there,
-        div(unix_seconds(stored_at), seconds) * seconds AS begun
+    SELECT directory, stream, partition, seconds, base, entry, stored_at,
+        div(unix_seconds(stored_at), seconds) * seconds AS begun,
+        CASE WHEN is_there THEN last + seconds
+            ELSE div(unix_seconds(dropped_at), seconds) * seconds END AS gone
     FROM stream_entries JOIN last_cells USING (directory)
 ),
 grown AS (
-    SELECT directory, stream, partition, seconds, last, begun, max(entry) + 1 AS end_offset
-    FROM came GROUP BY directory, stream, partition, seconds, last, begun
+    SELECT directory, stream, partition, base, gone, seconds, begun, max(entry) + 1 AS end_offset
+    FROM came WHERE begun < gone
+    GROUP BY directory, stream, partition, base, gone, seconds, begun
 ),
 growths AS (
-    SELECT directory, stream, partition, end_offset, begun, seconds,
-        coalesce(lead(begun) OVER (
-            PARTITION BY directory, stream, partition ORDER BY begun), last + seconds) AS gone
+    SELECT directory, stream, partition, base, seconds, begun,
+        max(end_offset) OVER segment AS end_offset,
+        coalesce(lead(begun) OVER segment, gone) AS grown_at
     FROM grown
-),
-lasts AS (
-    SELECT directory, stream, partition, end_offset,
-        explode(sequence(begun, gone - seconds, seconds)) AS begins
-    FROM growths WHERE begun < gone
-),
-segments AS (
-    SELECT directory, stream, partition, base, seconds, min(begun) AS begun,
-        CASE WHEN bool_or(is_there) THEN max(last) + max(seconds)
-            ELSE div(unix_seconds(max(dropped_at)), seconds) * seconds END AS gone
-    FROM came GROUP BY directory, stream, partition, base, seconds
+    WINDOW segment AS (PARTITION BY directory, stream, partition, base, gone ORDER BY begun)
 ),
 alive AS (
-    SELECT directory, stream, partition, base,
-        explode(sequence(begun, gone - seconds, seconds)) AS begins
-    FROM segments WHERE begun < gone
+    SELECT directory, stream, partition, base, end_offset,
+        explode(sequence(begun, grown_at - seconds, seconds)) AS begins
+    FROM growths
 ),
-firsts AS (
-    SELECT directory, stream, partition, begins, min(base) AS first_offset
+bounds AS (
+    SELECT directory, stream, partition, begins, min(base) AS first_offset,
+        max(end_offset) AS end_offset
     FROM alive GROUP BY directory, stream, partition, begins
 ),
 reached AS (
@@ -55,22 +49,23 @@ reached AS (
         least(greatest(next_offset, coalesce(first_offset, 0)), coalesce(end_offset, 0))
             AS next_offset
     FROM reading
-    LEFT JOIN lasts USING (directory, stream, partition, begins)
-    LEFT JOIN firsts USING (directory, stream, partition, begins)
+    LEFT JOIN bounds USING (directory, stream, partition, begins)
 ),
-times AS (
-    SELECT directory, stream, partition, entry, min(stored_at) AS stored_at
-    FROM stream_entries GROUP BY directory, stream, partition, entry
+aged AS (
+    SELECT reached.directory, consumer_group, reached.stream, begins,
+        end_offset - next_offset AS waiting, min(stored_at) AS oldest
+    FROM reached
+    LEFT JOIN came
+        ON reached.directory = came.directory AND reached.stream = came.stream
+        AND reached.partition = came.partition AND next_offset = entry
+        AND next_offset < end_offset AND begun <= begins AND begins < gone
+    GROUP BY reached.directory, consumer_group, reached.stream, reached.partition, begins,
+        end_offset, next_offset
 ),
 summed AS (
-    SELECT reached.directory, consumer_group, reached.stream, begins,
-        sum(end_offset - next_offset) AS waiting, min(stored_at) AS oldest
-    FROM reached
-    LEFT JOIN times
-        ON reached.directory = times.directory AND reached.stream = times.stream
-        AND reached.partition = times.partition AND next_offset = entry
-        AND next_offset < end_offset
-    GROUP BY reached.directory, consumer_group, reached.stream, begins
+    SELECT directory, consumer_group, stream, begins, sum(waiting) AS waiting,
+        min(oldest) AS oldest
+    FROM aged GROUP BY directory, consumer_group, stream, begins
 )
 SELECT directory, consumer_group, stream, timestamp_seconds(begins) AS time, seconds,
     CAST(waiting AS BIGINT) AS waiting,
