@@ -65,6 +65,7 @@ class Far:
         messages: dict[str, dict[str, Value]],
         path: tuple[str, ...] = (),
         replays: PolicyMap | None = None,
+        message_id: MessageId = SAME,
     ) -> int:
         """Have another broker bring messages, by their places; return how many were known."""
         node = Node(name, policies=replays)
@@ -74,7 +75,7 @@ class Far:
         for place, properties in messages.items():
             fields: dict[str, Any] = {"broker_path": tuple(map(BrokerId, path))} if path else {}
             fields["marshalled_properties"] = encode_map(properties)
-            client.send(place, place, message_id=SAME, **fields)
+            client.send(place, place, message_id=message_id, **fields)
         link.pump()
         inbound = self.node.accepted[-1].inbound
         assert inbound is not None
@@ -147,15 +148,31 @@ def test_what_comes_on_two_ways_is_one_of_a_topic_and_two_of_a_queue(
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
-@pytest.mark.parametrize(("properties", "stored"), [(LATER, JOBS), (BAD, DEAD)])
+@pytest.mark.parametrize(("properties", "stored"), [({}, "queue://Q"), (LATER, JOBS), (BAD, DEAD)])
 def test_what_has_been_here_before_and_comes_twice_is_known(
     tmp_path: Path, properties: dict[str, Value], stored: str, is_restarted: bool
 ) -> None:
-    """It has another id here each time that it comes."""
+    """It has another id here than before, which tells its way."""
     far, replays = Far(tmp_path), policies(REPLAYS)
     assert far.hear("a", {"queue://Q": properties}, ("ID:b",), replays) == 0
     if is_restarted:
         far.restart()
     assert far.hear("a", {"queue://Q": properties}, ("ID:b",), replays) == 1
     assert far.depth(stored) == 1
+    far.node.store.close()
+
+
+@pytest.mark.parametrize("message_id", [SAME, MessageId(ProducerId("ID:b:network-0", 1, 1), 7)])
+def test_copies_of_what_has_been_here_before_are_as_many_messages(
+    tmp_path: Path, message_id: MessageId
+) -> None:
+    """They have one id elsewhere, and that may be one that was given here."""
+    far, replays = Far(tmp_path), policies(REPLAYS)
+    copies: dict[str, dict[str, Value]] = {place: {} for place in PLACES}
+    assert far.hear("a", copies, ("ID:b",), replays, message_id) == 0
+    # One comes again: it has left more brokers by now.
+    assert far.hear("a", {"queue://Q": {}}, ("ID:b", "ID:a", "ID:b"), replays, message_id) == 0
+    far.restart()
+    assert far.hear("a", copies, ("ID:b",), replays, message_id) == 2
+    assert [far.depth(place) for place in PLACES] == [1, 2]
     far.node.store.close()

@@ -45,7 +45,6 @@ from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.timers import NEVER
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.ids import MessageId
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Identity, Past, Receipt, Store, StoreFullError, Subscription
 
@@ -436,10 +435,6 @@ class Broker:
     def steady(self) -> int:
         """The time that only passes, in ms since an instant of no meaning."""
         return self.context.steady
-
-    def copy_id(self, message: Message) -> MessageId:
-        """Return the id of a copy of *message*; see `Context.copy_id`."""
-        return self.context.copy_id(message)
 
     def take_dirty(self) -> list[Connection]:
         """Return the connections whose outbox is not empty; they are no longer `dirty`."""

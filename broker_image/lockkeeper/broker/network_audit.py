@@ -5,9 +5,9 @@ id and goes to the same destination. One of a queue has left as many brokers, to
 that a message leaves its brokerPath grows, so one that comes back on its way is no duplicate. One
 of a topic never comes back, but may come on two ways.
 
-What is stored elsewhere than a message goes to, as a job or a dead letter, has an id of its own
-that tells all this; it is known by that alone, after a restart as well. A job of a topic's message
-delivers under that id: so it is known to brokers that have the message as a job of their own.
+What may not be stored under the id of its message, as a job, a dead letter or what has been here
+before, gets one that tells all this; it is known by that alone, after a restart as well. A job of a
+topic's message delivers under that id: so it is known to brokers that have a job of their own.
 """
 
 from hashlib import sha256
@@ -18,12 +18,10 @@ from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.message import Message
-from lockkeeper.message.text import decode_text
+from lockkeeper.message.text import decode_text, encode_text
 from lockkeeper.store.producers import network_stream
 
-ORIGINALS_MAX: Final = 100_000
 ANY_BROKER: Final = "ID"
-_BY_ANY_BROKER: Final = f"{ANY_BROKER}:network-".encode()
 Key: TypeAlias = tuple[bytes, int]
 """A stream of numbers, and a number in it."""
 
@@ -35,21 +33,23 @@ class NetworkAudit:
     `duplicates` counts those that had come before.
     """
 
-    def __init__(self, audit: ProducerAudit) -> None:
+    def __init__(self, audit: ProducerAudit, broker_id: str) -> None:
         self._audit = audit
-        self._originals: dict[Key, Key] = {}
+        self._broker_id = broker_id
+        self._own = _prefix(broker_id)
         self.duplicates = 0
-
-    def stand_for(self, copy: Message, original: Message) -> None:
-        """Know *copy* by the message that it was made of, until it is taken or refused."""
-        if len(self._originals) >= ORIGINALS_MAX:
-            self._originals.clear()
-        self._originals[_key_of(copy)] = _key_of(original)
 
     def key_of(self, message: Message) -> Key:
         """Return what a message is known by."""
-        key = _key_of(message)
-        return self._originals.get(key, key)
+        destination = message.destination
+        # Nobody sends to jobs: each has the id that it was given here.
+        if destination == JOBS or (destination.is_topic and _is_by_job(message)):
+            return stored_key(message)
+        # Only what is persistent gets an id when it has been here before.
+        is_own = message.lead.producer.startswith(self._own)
+        if is_own and message.persistent and destination.is_queue:
+            return stored_key(message)
+        return _way_of(message)
 
     def stored_id(self, message: Message, sequence: int) -> MessageId:
         """Return the id of what is stored of a message elsewhere than it goes to.
@@ -57,19 +57,14 @@ class NetworkAudit:
         It is shown as that of the message, and is the same whenever that comes. Messages for
         several destinations may have one id, and would be one in the place where they are stored.
         """
-        return self._id_by(ANY_BROKER, message, sequence)
+        return _id_by(ANY_BROKER, message, sequence)
 
-    def letter_id(self, message: Message, sequence: int, broker_id: str) -> MessageId:
-        """Return the id of this broker's dead letter of a message, which is stored so as well.
+    def own_id(self, message: Message, sequence: int) -> MessageId:
+        """Return an id like `stored_id` that no other broker gives.
 
-        Others refuse the same message, and their letters may come here, or meet elsewhere.
+        Others refuse the same message, and their dead letters may come here, or meet elsewhere.
         """
-        return self._id_by(broker_id, message, sequence)
-
-    def _id_by(self, maker: str, message: Message, sequence: int) -> MessageId:
-        stream, number = self.key_of(message)
-        own = _producer_by(maker, stream)
-        return MessageId(own, number, sequence, decode_text(message.identifier))
+        return _id_by(self._broker_id, message, sequence)
 
     def note(self, key: Key) -> None:
         """Note a message that was taken, by its key."""
@@ -84,34 +79,40 @@ class NetworkAudit:
     def record(self, message: Message) -> None:
         """Note a message that was taken."""
         self.note(self.key_of(message))
-        self.forget(message)
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message has come before, as far as is known."""
         return self.knows(self.key_of(message))
 
-    def forget(self, message: Message) -> None:
-        """Know a copy no more by what it was made of."""
-        self._originals.pop(_key_of(message), None)
-
 
 def stored_key(stored: Message) -> Key:
-    """Return what a message is known by that has a `stored_id`; the journal's reader notes it."""
+    """Return what a message is known by that got its id here; the journal's reader notes it."""
     return stored.lead.producer[:-1], stored.number
+
+
+def _way_of(message: Message) -> Key:
+    """Return what a message is known by that has the id that it was sent with."""
+    destination = message.destination
+    hops = len(broker_path(message.body)) if destination.is_queue else 0
+    stream = network_stream(message.lead.producer[:-1], hops, destination.wire)
+    return stream, message.number
+
+
+def _id_by(maker: str, message: Message, sequence: int) -> MessageId:
+    stream, number = _way_of(message)
+    return MessageId(_producer_by(maker, stream), number, sequence, decode_text(message.identifier))
 
 
 def _producer_by(maker: str, stream: bytes) -> ProducerId:
     return ProducerId(f"{maker}:network-{sha256(stream).hexdigest()}", 1, 1)
 
 
-def _key_of(message: Message) -> Key:
-    destination = message.destination
-    # Nobody sends to jobs: each has the id that it was given here.
-    if destination == JOBS or (destination.is_topic and _is_by_job(message)):
-        return stored_key(message)
-    hops = len(broker_path(message.body)) if destination.is_queue else 0
-    stream = network_stream(message.lead.producer[:-1], hops, destination.wire)
-    return stream, message.number
+def _prefix(maker: str) -> bytes:
+    """Return how the producers of all ids begin that are by *maker*."""
+    return encode_text(f"{maker}:network-")
+
+
+_BY_ANY_BROKER: Final = _prefix(ANY_BROKER)
 
 
 def _is_by_job(message: Message) -> bool:

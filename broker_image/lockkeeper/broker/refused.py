@@ -44,10 +44,9 @@ def bury_refused(
         return
     lifetime = policy.dead_letters.expiration
     expiration = context.now + lifetime if lifetime else 0
-    letter_id = audit.letter_id(message, context.next_sequence(), broker.broker_id)
+    letter_id = audit.own_id(message, context.next_sequence())
     letter = dead_letter(message, target, str(refusal), letter_id, expiration)
     burial = _Burial(broker, audit, audit.key_of(message), stored_key(letter))
-    audit.forget(message)
     if burial.is_known():
         if receipt is not None:
             context.settle_behind(receipt)

@@ -94,10 +94,8 @@ class Inbound:
         if self._broker.broker_id not in broker_path(message.body):
             return message
         fields = decoded(message)
-        fields.message_id = copy_id = self._broker.copy_id(message)
-        copy = encoded(fields, copy_id.broker_sequence)
-        self._audit.stand_for(copy, message)
-        return copy
+        fields.message_id = self._audit.own_id(message, message.sequence)
+        return encoded(fields, message.sequence)
 
     def _take(self, message: Message) -> None:
         body = message.body
@@ -108,10 +106,7 @@ class Inbound:
         known = self._audit.duplicates
         self._send(message, receipt)
         # Who has it wait for room looks for it, too.
-        is_known = self._audit.duplicates > known
-        self.duplicates += is_known
-        if is_known:
-            self._audit.forget(message)
+        self.duplicates += self._audit.duplicates > known
 
     def _send(self, message: Message, receipt: Receipt | None) -> None:
         try:
@@ -134,7 +129,6 @@ class Inbound:
         if isinstance(error, _NEVER_TAKEN):
             bury_refused(self._broker, self._audit, connection, message, error, receipt)
             return
-        self._audit.forget(message)
         if isinstance(error, InvalidDestinationError) and message.destination.is_temporary:
             if receipt is not None:
                 connection.refuse(receipt, DestinationGoneError(str(message.destination)))

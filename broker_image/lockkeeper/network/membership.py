@@ -30,7 +30,7 @@ class Bridges:
     """
 
     def __init__(self, broker: Broker) -> None:
-        self.audit = NetworkAudit(broker.audit)
+        self.audit = NetworkAudit(broker.audit, broker.broker_id)
         self._books: list[Demanding] = []
 
     def join(self, book: Demanding) -> None:
