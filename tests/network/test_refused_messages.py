@@ -39,10 +39,31 @@ BAD_SCHEDULE: dict[str, Any] = {
     "marshalled_properties": encode_map({"AMQ_SCHEDULED_CRON": "whenever"}),
 }
 IN_A_CIRCLE: dict[str, Any] = {"text": "x", "to": "queue://LOOP"}
+
+
+def asking(reply_to: str = "queue://ANSWERS", **properties: Value) -> dict[str, Any]:
+    """Return a message that asks for something of the scheduler, AMQ_SCHEDULER_ACTION=..."""
+    return {
+        "text": "x",
+        "to": "topic://ActiveMQ.Scheduler.Management",
+        "reply_to": parse_destination(reply_to),
+        "marshalled_properties": encode_map(properties),
+    }
+
+
 REFUSED = {
     "copies": (TOO_LARGE, "3 copies of "),
     "schedule": (BAD_SCHEDULE, "AMQ_SCHEDULED_CRON: "),
     "circle": (IN_A_CIRCLE, "forwarding goes round in a circle: "),
+    "unknown request": (asking(AMQ_SCHEDULER_ACTION="NONE"), "AMQ_SCHEDULER_ACTION: "),
+    "request that is answered nowhere": (
+        asking("queue://ActiveMQ.Scheduler.Jobs", AMQ_SCHEDULER_ACTION="BROWSE"),
+        "queue://ActiveMQ.Scheduler.Jobs is the broker's own: ",
+    ),
+    "defect": (
+        {**asking(), "marshalled_properties": b"\x00\x00\x00\x05\x00"},
+        "the broker could not carry that out: MalformedMessageError: ",
+    ),
 }
 
 
@@ -54,6 +75,7 @@ class Pair:
         self.near, self.far = self.a.client(), self.b.client()
         self.far.consume("queue://Q")
         self.far.consume("queue://LOOP")
+        self.far.consume("topic://ActiveMQ.Scheduler.Management", subscription_name="s")
         self.link = Link(self.a, self.b, BridgeSettings())
         self.link.pump()
 
@@ -217,6 +239,34 @@ def test_a_job_that_comes_again_is_no_refused_one_at_the_limit() -> None:
     inbound = far.accepted[-1].inbound
     assert inbound is not None
     assert (inbound.taken, inbound.duplicates) == (2, 2)
+
+
+def test_a_request_that_is_refused_while_it_is_carried_out_is_a_dead_letter_there() -> None:
+    pair = Pair()
+    later = encode_map({"AMQ_SCHEDULED_DELAY": 3_600_000})
+    pair.far.send("queue://OTHER", "job", marshalled_properties=later)
+    pair.near.send(**asking("queue://LOOP", AMQ_SCHEDULER_ACTION="BROWSE"))
+    pair.near.send("queue://Q", "next")
+    pair.link.pump()
+    assert pair.depths() == (0, 1)
+    assert str(cause_in(pair.b)).startswith("forwarding goes round in a circle: ")
+    assert pair.far.take() == ["next"]
+    assert pair.link.bridge.failure == ""
+
+
+def test_a_job_may_have_the_longest_time_to_live() -> None:
+    """Java adds what is longer than any time to the time it has, which may be before 1970."""
+    near, far = Node("a"), Node("b", settings=FAR)
+    reader = far.client()
+    reader.consume("queue://Q")
+    link = Link(near, far)
+    later = encode_map({"AMQ_SCHEDULED_DELAY": 1_000})
+    times = {"expiration": (1 << 63) - 1, "timestamp": -(1 << 40)}
+    near.client().send("queue://Q", "job", **times, marshalled_properties=later)
+    link.pump()
+    assert link.bridge.failure == ""
+    far.later(1_000)
+    assert reader.take() == ["job"]
 
 
 def test_messages_of_one_id_for_several_queues_are_as_many_dead_letters() -> None:

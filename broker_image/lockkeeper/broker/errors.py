@@ -17,6 +17,10 @@ class CircularForwardingError(InvalidDestinationError):
     """Rules forward what is sent to the destination in a circle."""
 
 
+class UnanswerableError(InvalidDestinationError):
+    """A request cannot be answered where it asks for that."""
+
+
 class DestinationGoneError(BrokerError):
     """The temporary destination of a bridge's message is gone; the text is its name alone."""
 
@@ -27,6 +31,10 @@ class InvalidSelectorError(BrokerError):
 
 class InvalidScheduleError(BrokerError):
     """The schedule that a message asks for makes no sense; the text names the property."""
+
+
+class InvalidRequestError(BrokerError):
+    """The request to the broker itself makes no sense; the text names the property."""
 
 
 class ResourceAllocationError(BrokerError):
@@ -57,6 +65,10 @@ class TransactionRolledBackError(BrokerError):
     """A part of the transaction was refused, so that it cannot be committed as a whole."""
 
 
-def internal_error(error: Exception) -> BrokerError:
+class InternalError(BrokerError):
+    """The broker failed at a command in a way that nobody expected."""
+
+
+def internal_error(error: Exception) -> InternalError:
     """Return what a client is told of an error that nobody expected."""
-    return BrokerError(f"the broker could not carry that out: {type(error).__name__}: {error}")
+    return InternalError(f"the broker could not carry that out: {type(error).__name__}: {error}")

@@ -7,10 +7,13 @@ from lockkeeper.broker.errors import (
     BrokerError,
     CircularForwardingError,
     DestinationGoneError,
+    InternalError,
     InvalidDestinationError,
+    InvalidRequestError,
     InvalidScheduleError,
     ResourceAllocationError,
     TooLargeError,
+    UnanswerableError,
     internal_error,
 )
 from lockkeeper.broker.network_audit import NetworkAudit
@@ -31,7 +34,14 @@ from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt, StoreFullError
 
 # What is refused so is refused whenever it comes.
-_NEVER_TAKEN = (CircularForwardingError, InvalidScheduleError, TooLargeError)
+_NEVER_TAKEN = (
+    CircularForwardingError,
+    InternalError,
+    InvalidRequestError,
+    InvalidScheduleError,
+    TooLargeError,
+    UnanswerableError,
+)
 # The peer's connection is ours already; what it says of its own is for our books alone.
 _OF_ITS_CONNECTION = (
     openwire.BrokerInfo,

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from lockkeeper.broker.access.guard import Guard
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.errors import InvalidDestinationError, UnanswerableError
 from lockkeeper.broker.requests.answers import Answers, Take
 from lockkeeper.broker.requests.turns import Request, Settle, Steps, Turns
 from lockkeeper.message.destination import Destination
@@ -51,7 +51,7 @@ class Requests:
 
         *settle* settles the receipt when it is done.
         """
-        request = Request(message.destination, len(message.body), receipt, steps, settle)
+        request = Request(message, receipt, steps, settle)
         self._turns.add(connection, request)
 
     def answer(
@@ -66,10 +66,12 @@ class Requests:
 
         What goes wrong with an answer, the asker is told as of the message itself.
         """
-        self._guard.check_answering(connection, reply_to)
+        try:
+            self._guard.check_answering(connection, reply_to)
+        except InvalidDestinationError as refusal:
+            raise UnanswerableError(str(refusal)) from refusal
         steps = self._answer(connection, reply_to, answer)
-        parts = (message.destination, len(message.body), receipt, steps)
-        request = Request(*parts, is_for_asker=True)
+        request = Request(message, receipt, steps, is_for_asker=True)
         self._turns.add(connection, request)
 
     def forget(self, connection: Connection) -> None:

@@ -8,7 +8,7 @@ from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
 from lockkeeper.broker.context import END_BYTES, MESSAGE_BYTES, TICK_BYTES_MAX, Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
-from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt
 
 # What one connection may have asked for that is not done: more than is read in one piece, after
@@ -31,13 +31,9 @@ def _settle_at_once(receipt: Receipt) -> None:
 
 
 class Request(NamedTuple):
-    """Request of a connection; what is only *for the asker* ends when that is gone.
+    """Request by a message of a connection; what is only *for the asker* ends when that is gone."""
 
-    `to` is where the message with it was sent, `size` what that weighs in bytes.
-    """
-
-    to: Destination
-    size: int
+    message: Message
     receipt: Receipt | None
     steps: Steps
     settle: Settle = _settle_at_once
@@ -52,12 +48,12 @@ class _Line(deque[Request]):
     def add(self, request: Request) -> None:
         """Let a request wait behind the others."""
         self.append(request)
-        self.weight += MESSAGE_BYTES + request.size
+        self.weight += MESSAGE_BYTES + len(request.message.body)
 
     def take(self) -> Request:
         """Take the first one out."""
         request = self.popleft()
-        self.weight -= MESSAGE_BYTES + request.size
+        self.weight -= MESSAGE_BYTES + len(request.message.body)
         return request
 
 
@@ -80,9 +76,9 @@ class Turns:
         """Carry out a request when its turn comes. Raises ResourceAllocationError."""
         line = self._lines.setdefault(connection, _Line())
         if line.weight > ASKED_BYTES_MAX:
+            to = request.message.destination
             raise ResourceAllocationError(
-                f"the connection has {len(line)} requests (this one to {request.to}) "
-                "that are not done"
+                f"the connection has {len(line)} requests (this one to {to}) that are not done"
             )
         line.add(request)
         if len(line) == 1:
@@ -135,7 +131,7 @@ class Turns:
         except BrokerError as refusal:
             error = refusal
         except Exception as unexpected:
-            self._context.containment.note_error("command", request.to, unexpected)
+            self._context.containment.note_error("command", request.message.destination, unexpected)
             error = internal_error(unexpected)
         self._end(connection, error)
         return weight
@@ -152,7 +148,7 @@ class Turns:
         request = line.take()
         self._go_on_with(connection, line)
         if error is not None:
-            connection.refuse(request.receipt, error)
+            connection.refuse_message(request.message, request.receipt, error)
         elif request.receipt is not None:
             request.settle(request.receipt)
 

@@ -20,7 +20,7 @@ from lockkeeper.broker.scheduling.schedule import (
 from lockkeeper.message.destination import Destination, parse_destination, queue
 from lockkeeper.message.ids import MessageId, TransactionId
 from lockkeeper.message.message import Message
-from lockkeeper.message.patching import ends_at, patched, properties_in
+from lockkeeper.message.patching import LONG_MAX, ends_at, patched, properties_in
 from lockkeeper.message.primitives import Long, Value
 from lockkeeper.message.text import decode_text
 
@@ -90,7 +90,7 @@ def stored(
     properties[_DESTINATION] = str(message.destination)
     properties[_PERSISTENT] = message.persistent
     if message.expiration:
-        properties[_TIME_TO_LIVE] = Long(message.expiration - born)
+        properties[_TIME_TO_LIVE] = Long(min(message.expiration - born, LONG_MAX))
     properties |= _schedule_properties(job.schedule, job.due)
     return patched(
         message,

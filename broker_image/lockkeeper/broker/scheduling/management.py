@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import END_BYTES
-from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.errors import InvalidRequestError
 from lockkeeper.broker.requests.answers import Answers
 from lockkeeper.broker.requests.requests import Requests
 from lockkeeper.broker.requests.turns import Steps
@@ -73,11 +73,11 @@ class Management:
         elif action == "BROWSE":
             reply_to = fields.reply_to
             if reply_to is None:
-                raise BrokerError(f"{ACTION} BROWSE needs a JMSReplyTo to answer to")
+                raise InvalidRequestError(f"{ACTION} BROWSE needs a JMSReplyTo to answer to")
             browse = partial(self._browse, reply_to, *_times(properties), latest)
             self._requests.answer(connection, message, receipt, reply_to, browse)
         else:
-            raise BrokerError(f"{ACTION}: BROWSE, REMOVE or REMOVEALL, not {action!r}")
+            raise InvalidRequestError(f"{ACTION}: BROWSE, REMOVE or REMOVEALL, not {action!r}")
 
     def _carry_out_removal(
         self, connection: Connection, message: Message, receipt: Receipt | None, identifier: str
@@ -170,5 +170,5 @@ def _times(properties: Mapping[str, Value]) -> tuple[int, int]:
     try:
         first, last = (int(str(each)) for each in found)
     except ValueError:
-        raise BrokerError(f"{START} and {END} are ms since 1970, not {found}") from None
+        raise InvalidRequestError(f"{START} and {END} are ms since 1970, not {found}") from None
     return first, last

@@ -60,6 +60,7 @@ _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
     errors.InvalidClientIdError: "javax.jms.InvalidClientIDException",
     errors.CircularForwardingError: "javax.jms.InvalidDestinationException",
     errors.InvalidDestinationError: "javax.jms.InvalidDestinationException",
+    errors.UnanswerableError: "javax.jms.InvalidDestinationException",
     errors.DestinationGoneError: (
         "org.apache.activemq.broker.region.DestinationDoesNotExistException"
     ),
