@@ -18,6 +18,7 @@ from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
 from lockkeeper.broker.scheduling.management import ACTION, MANAGEMENT
+from lockkeeper.broker.scheduling.searching import LOOKED_AT_ONCE
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.broker.subscriptions.browser import Browse
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -378,6 +379,28 @@ def test_jobs_are_browsed_over_several_turns(make_bench: "type[Bench]") -> None:
         told = len(consumer.dispatched)
     assert turns >= 3
     assert client.texts(consumer) == [str(number) for number in range(count - 1)]
+
+
+def test_jobs_that_are_gone_are_passed_over_several_turns(make_bench: "type[Bench]") -> None:
+    bench = make_bench(settings=BrokerSettings(scheduler=SchedulerSettings(enabled=True)))
+    client, count = bench.client(), 9 * LOOKED_AT_ONCE
+    for number in range(count):
+        client.send("Q", "", wait=False, properties={"AMQ_SCHEDULED_DELAY": 1_000 + number})
+    bench.tick()
+    client.outputs()
+    reply = Reply(client.connection, 77)
+    ask_for_jobs(client, "BROWSE", reply)
+    while not bench.depth("ANSWERS"):
+        turn(bench)
+    assert bench.depth("ANSWERS") <= 2 * JOBS_MAX
+    jobs = bench.broker.registry.find(JOBS)
+    assert isinstance(jobs, JobQueue)
+    for _, reference in jobs.jobs():
+        jobs.cancel(reference)
+    turn(bench)
+    assert reply not in client.connection.outbox
+    turn(bench)
+    assert reply in client.connection.outbox
 
 
 def test_jobs_are_removed_over_several_turns(make_bench: "type[Bench]") -> None:

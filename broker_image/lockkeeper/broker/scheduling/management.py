@@ -15,6 +15,7 @@ from lockkeeper.broker.scheduling.job import JOB_ID
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
 from lockkeeper.broker.scheduling.searching import (
     LOOK_BYTES,
+    NEXT_BYTES,
     NOTE_BYTES,
     search,
     search_in_order,
@@ -105,7 +106,7 @@ class Management:
         yield len(entries) * NOTE_BYTES
         told: set[str] = set()
         for job in (yield from search_in_order(entries, first, last, latest)):
-            yield LOOK_BYTES
+            yield NEXT_BYTES
             if job.identifier in told:
                 continue
             told.add(job.identifier)

@@ -13,9 +13,11 @@ from lockkeeper.broker.scheduling.job import Job
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES
 
 LOOKED_AT_ONCE: Final = 1024
-# To look at a job takes as long as sending so many bytes, to note that it is there so many.
+# To look at a job takes as long as sending so many bytes, to note that it is there so many, to find
+# out which is the next one so many.
 LOOK_BYTES: Final = JOB_BYTES // LOOKED_AT_ONCE
 NOTE_BYTES: Final = 16
+NEXT_BYTES: Final = 4 * LOOK_BYTES
 
 Entries: TypeAlias = list[tuple[Job, object]]
 Search: TypeAlias = Generator[int, None, Iterator[Job]]
