@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from linked_brokers import SETTINGS, Link, Node
 
+from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
 from lockkeeper.broker.settings import (
     BrokerSettings,
@@ -14,10 +15,11 @@ from lockkeeper.broker.settings import (
 )
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.ids import MessageId, ProducerId
+from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value, encode_map
 from lockkeeper.message.rewrite import decoded, properties_of
 from lockkeeper.network.settings import BridgeSettings
-from lockkeeper.store.base import Store, StoreFullError
+from lockkeeper.store.base import Receipt, Store, StoreFullError
 from lockkeeper.store.memory import MemoryStore
 
 LIMIT = 1 << 20
@@ -209,6 +211,35 @@ def test_what_becomes_too_large_while_it_waits_is_a_dead_letter_there() -> None:
     assert pair.link.bridge.failure == ""
     pair.near.send("topic://VirtualTopic.T", "next")
     pair.link.pump()
+    assert pair.far.take() == ["next"]
+
+
+def test_what_fails_after_it_waited_for_room_is_a_dead_letter_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Small()
+    pair = Pair(store)
+    pair.far.consume("queue://OTHER")
+    pair.link.pump()
+    store.is_full = True
+    for text in ("x", "next"):
+        pair.near.send("queue://OTHER", text)
+    pair.link.pump()
+    assert waiting(pair.b) == [2]
+    accept = Queue.accept
+
+    def fail_once(queue: Queue, message: Message, receipt: Receipt | None) -> None:
+        if queue.destination.name == "OTHER":
+            monkeypatch.setattr(Queue, "accept", accept)
+            raise KeyError("lost")
+        accept(queue, message, receipt)
+
+    monkeypatch.setattr(Queue, "accept", fail_once)
+    store.is_full = False
+    pair.link.pump()
+    assert pair.link.bridge.failure == ""
+    assert pair.depths() == (0, 1)
+    assert str(cause_in(pair.b)) == "the broker could not carry that out: KeyError: 'lost'"
     assert pair.far.take() == ["next"]
 
 

@@ -270,9 +270,15 @@ class FlowControl:
                 send.take(connection, message, send.receipt, True)
             except BrokerError as refusal:
                 connection.refuse_message(message, send.receipt, refusal)
+            except Exception as error:
+                connection.refuse_message(message, send.receipt, self._noted(send, error))
         except Exception as error:
-            self._context.containment.note_error("command", send.key[0], error)
-            connection.refuse(send.receipt, internal_error(error))
+            connection.refuse(send.receipt, self._noted(send, error))
+
+    def _noted(self, send: BlockedSend, error: Exception) -> BrokerError:
+        """Note an error that nobody expected; return what is told of it."""
+        self._context.containment.note_error("command", send.key[0], error)
+        return internal_error(error)
 
     def _end(self, send: BlockedSend) -> Message:
         """End the waiting of a send that left its line; returns its message."""
