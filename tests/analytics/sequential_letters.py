@@ -1,8 +1,9 @@
 """Dead letters among the messages of a directory: those that died into where they are held.
 
 Of one that somebody moved back or on, which leaves its cause as it is, two of three signs are
-missing: that it had not been where it came from with the same cause, and that this has no name of a
-dead letter queue of where it came to; that it came from no dead letter queue; that it came to one.
+missing: that it had not been where it came from with the same cause; that it came from no dead
+letter queue; that it came to one. Of what is not known to have been where it came from, the first
+is missing where that has the name of a dead letter queue of where it came to.
 """
 
 from collections import Counter
@@ -26,9 +27,9 @@ def letters_among(held: Sequence[Entry]) -> set[RecordPlace]:
     told = [
         each for each in held if each.dead_letter_cause is not None and not _is_of_streams(each)
     ]
-    moved = _moved(told)
     counts = Counter(each.place for each in held)
     letters = Counter(each.place for each in told)
+    moved = _moved(held, {place for place in counts if 2 * letters[place] < counts[place]})
     died = {each.place for each in told if record_place(each) not in moved}
     queues = {place for place in died if 2 * letters[place] > counts[place]} | {SHARED}
     return {
@@ -39,28 +40,34 @@ def letters_among(held: Sequence[Entry]) -> set[RecordPlace]:
     }
 
 
-def _moved(told: Sequence[Entry]) -> set[RecordPlace]:
+def _moved(held: Sequence[Entry], ordinary: set[Place]) -> set[RecordPlace]:
     """Return the records of letters that came from where they had been with the same cause.
 
-    And of those that came, by its name, from a dead letter queue.
+    And of those that came from a dead letter queue by its name: not from where they had been before
+    they died, and not from an *ordinary* queue, to which other messages came above all.
     """
-    known: set[tuple[Place, str, str | None]] = set()
+    there: set[tuple[Place, str]] = set()
+    dead_there: set[tuple[Place, str, str | None]] = set()
     moved = set()
-    for each in told:
-        shown = each.copy_of or each.message_id or ""
-        origin = _origin(each)
-        if _is_grave_of(origin, each.place) or (origin, shown, each.dead_letter_cause) in known:
-            moved.add(record_place(each))
-        known.add((each.place, shown, each.dead_letter_cause))
+    for each in held:
+        shown, origin = each.copy_of or each.message_id or "", _origin(each)
+        cause = each.dead_letter_cause
+        if cause is not None and not _is_of_streams(each):
+            is_unknown = (origin, shown) not in there and origin not in ordinary
+            if (
+                origin[1] == SHARED[1]
+                or (origin, shown, cause) in dead_there
+                or (is_unknown and _is_grave_of(origin, each.place))
+            ):
+                moved.add(record_place(each))
+            dead_there.add((each.place, shown, cause))
+        there.add((each.place, shown))
     return moved
 
 
 def _is_grave_of(origin: Place, place: Place) -> bool:
     """Tell by its name whether *origin* is where the messages of *place* die into."""
-    names = origin[1] or "", place[1] or ""
-    if names[0] == SHARED[1]:
-        return True
-    (one, other) = (f".{name}." for name in names)
+    (one, other) = (f".{name or ''}." for name in (origin[1], place[1]))
     return one != other and other in one and ".DLQ." not in other
 
 

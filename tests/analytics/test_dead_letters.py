@@ -3,6 +3,8 @@
 Where they come to is no dead letter queue.
 """
 
+from collections import Counter
+
 import pytest
 from journal_maker import ORDERS, JournalMaker, message_id, rows_of
 from journal_reports import asked, reports_of
@@ -210,6 +212,46 @@ def test_those_that_were_sent_back_from_a_queue_of_their_own_make_it_none(report
     assert (graves(maker.directory), deaths(maker.directory)) == (set(), [])
     (orders,) = report("backlog", maker.directory)
     assert (orders["destination"], orders["waiting"], orders["dead_letters"]) == ("ORDERS", 4, 0)
+
+
+@pytest.mark.parametrize("origin", ["SHOP.FAILED", "FAILED.SHOP"])
+def test_letters_may_die_into_a_queue_whose_name_is_in_that_of_their_origin(report, maker, origin):
+    source, grave = queue(origin), queue("FAILED")
+    for number in range(1, 6):
+        maker.add(number, number, source)
+    maker.clock(5).flush().roll()
+    for number in range(6, 9):
+        maker.add(number, number, source)
+    for number in range(1, 5):
+        move(maker, number, 10 + number, source, grave)
+    # Those that are sent back die no second time, however many there are.
+    for round_ in (20, 30, 40):
+        for number in range(1, 5):
+            move(maker, number, round_, grave, source)
+            move(maker, number, round_ + 5, source, grave)
+    assert deaths(maker.directory) == [(origin, "FAILED")] * 16
+    assert graves(maker.directory) == {"FAILED"}
+    (letters,) = report("dead_letters", maker.directory)
+    assert (letters["origin"], letters["messages"]) == (origin, 16)
+    totals = {row["destination"]: row["dead_lettered"] for row in report("totals", maker.directory)}
+    assert totals == {origin: 16, "FAILED": 0}
+    outcomes = Counter(row["outcome"] for row in rows_of(maker.directory, table="acks"))
+    assert outcomes == {"dead_lettered": 16, "acknowledged": 12}
+
+
+@pytest.mark.parametrize("origin", ["SHOP.FAILED", "FAILED.SHOP"])
+def test_so_they_do_where_other_messages_tell_that_their_origin_is_no_dead_letter_queue(
+    maker, origin
+):
+    source, grave = queue(origin), queue("FAILED")
+    for number in range(1, 6):
+        maker.add(number, number, source)
+    maker.clock(5).flush().roll().add(6, 6, source)
+    for number in range(1, 6):
+        move(maker, number, 10 + number, source, grave)
+    (maker.directory / "db-1.log").unlink()
+    assert deaths(maker.directory) == [(origin, "FAILED")] * 5
+    assert graves(maker.directory) == {"FAILED"}
 
 
 def test_nor_do_they_at_the_broker_that_they_are_forwarded_to(maker):
