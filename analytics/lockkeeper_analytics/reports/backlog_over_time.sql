@@ -50,7 +50,9 @@ summed AS (
 )
 SELECT /*+ BROADCAST(last_cells) */ told.directory, told.destination_kind, told.destination,
     subscription, timestamp_seconds(begins) AS time, seconds, waiting,
-    least((begins + seconds) * 1000, unix_millis(end_at)) - unix_millis(oldest) AS oldest_ms,
+    -- What came may be behind the end where somebody has set the clock back.
+    greatest(least((begins + seconds) * 1000, unix_millis(end_at)), unix_millis(oldest))
+        - unix_millis(oldest) AS oldest_ms,
     depth,
     dead_letter_queues.destination IS NOT NULL AS is_dead_letter_queue
 FROM summed told JOIN last_cells ON told.directory = last_cells.directory

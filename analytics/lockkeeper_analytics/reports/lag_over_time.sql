@@ -69,6 +69,8 @@ summed AS (
 )
 SELECT directory, consumer_group, stream, timestamp_seconds(begins) AS time, seconds,
     CAST(waiting AS BIGINT) AS waiting,
-    least((begins + seconds) * 1000, unix_millis(end_at)) - unix_millis(oldest) AS oldest_ms
+    -- What came may be behind the end where somebody has set the clock back.
+    greatest(least((begins + seconds) * 1000, unix_millis(end_at)), unix_millis(oldest))
+        - unix_millis(oldest) AS oldest_ms
 FROM summed JOIN last_cells USING (directory)
 ORDER BY directory, consumer_group, stream, time

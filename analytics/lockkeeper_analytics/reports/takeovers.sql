@@ -27,6 +27,8 @@ SELECT directory, life.at, event, broker_name AS broker, replica, epoch, cause,
     is_start AND coalesce(
         lag(event) OVER (PARTITION BY directory ORDER BY position) <> 'stop', false) AS after_crash,
     last_known_at,
-    CASE WHEN is_start THEN unix_millis(life.at) - unix_millis(last_known_at) END AS silent_ms
+    CASE WHEN is_start
+        THEN unix_millis(greatest(life.at, last_known_at)) - unix_millis(last_known_at) END
+        AS silent_ms
 FROM life LEFT JOIN last_known USING (directory, position)
 ORDER BY directory, position
