@@ -27,7 +27,7 @@ class ForeignFileError(AnalyticsError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"{name}: the file does not begin as one of a journal does, and no batch is in it: "
-            "move it away, or set corrupt to skip"
+            "move it away, or leave it out with --skip-corrupt (in Spark: option corrupt=skip)"
         )
 
 

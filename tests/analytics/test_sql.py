@@ -160,6 +160,19 @@ def test_damage_is_an_error_with_its_place(maker):
     assert counted == [(1,)]
 
 
+def test_who_asks_of_a_file_of_somebody_else_is_told_the_options_that_leave_it_out(maker):
+    count = "select count(*) from messages"
+    (maker.directory / "db-2.log").write_bytes(b"not a journal")
+    with pytest.raises(AnalyticsError) as complaint:
+        asked(count, maker.directory)
+    (option,) = re.findall(r"--[a-z-]+", str(complaint.value))
+    assert json.loads(printed(count, maker.directory, "--format", "json", option)) == {
+        "count_star()": 4
+    }
+    ((name, value),) = re.findall(r"option (\w+)=(\w+)", str(complaint.value))
+    assert asked(count, maker.directory, **{name: value}) == [(4,)]
+
+
 def test_answers_are_printed_as_a_table_csv_or_json(maker):
     text = "select message_id, acked_at_latest, stored_at is null, cause from acks order by 1"
     lines = printed(text, maker.directory).splitlines()
