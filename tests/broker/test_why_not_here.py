@@ -1,5 +1,6 @@
 """Why a message is not in its queue yet: it comes later, again, or when there is room."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,21 +150,68 @@ def test_what_waits_for_room_says_what_for(bench: "Bench") -> None:
     )
 
 
-def test_what_waits_for_room_in_a_file_is_known_too(
-    make_bench: "type[Bench]", tmp_path: Path
-) -> None:
+class CountingStore(KahaDBStore):
+    """A journal that counts the bodies that are read from it, and from its temporary files."""
+
+    reads = 0
+
+    def load(self, references: Sequence[Reference], next_sequence: int) -> None:
+        """Read, and count."""
+        self.reads += len(references)
+        super().load(references, next_sequence)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CountingStore:
+    """Return a journal that counts what is read."""
+    return CountingStore(tmp_path)
+
+
+@pytest.fixture
+def narrow_bench(make_bench: "type[Bench]", store: CountingStore) -> "Iterator[Bench]":
+    """Return a broker whose Q takes one message; what waits for it may be in a file."""
     policy = DestinationPolicy(memory_limit=1, flow=FlowPolicy(spool_non_persistent=False))
-    bench = make_bench(KahaDBStore(tmp_path), Q=policy)
+    bench = make_bench(store, Q=policy)
+    yield bench
+    bench.store.close()
+
+
+def send_many(bench: "Bench", count: int, size: int) -> list[Message]:
+    """Send messages that are not persistent to Q, of which all but the first wait."""
     client = bench.client()
     # It has to be read, for what it acknowledges.
     client.consume("OTHER")
-    for _ in range(3):
-        last = client.send("Q", "x" * STALLED_BYTES_MAX, persistent=False)
+    return [client.send("Q", "x" * size, persistent=False) for _ in range(count)]
+
+
+def test_what_waits_for_room_in_a_file_is_known_too(narrow_bench: "Bench") -> None:
+    bench = narrow_bench
+    *_, last = send_many(bench, 3, STALLED_BYTES_MAX)
     waiting = [*bench.broker.flow.lines[(last.destination, False)]]
     assert waiting[-1].reference.message is None
     assert codes(about(bench, last)) == ["not-taken", "no-room"]
     assert waiting[-1].reference.message is None
-    bench.store.close()
+
+
+def test_all_that_waits_for_room_in_files_is_known(narrow_bench: "Bench") -> None:
+    bench = narrow_bench
+    sent = send_many(bench, 300, STALLED_BYTES_MAX // 50)
+    line = bench.broker.flow.lines[(sent[0].destination, False)]
+    in_files = sum(each.reference.message is None for each in line)
+    assert in_files == 250
+    found = [about(bench, each) for each in sent[1:]]
+    assert [codes(each) for each in found] == [["not-taken", "no-room"]] * 299
+    assert [each[0].facts["ahead"] for each in found] == [*range(299)]
+
+
+def test_to_know_what_waits_in_files_none_is_read(
+    narrow_bench: "Bench", store: CountingStore
+) -> None:
+    bench = narrow_bench
+    *_, last = send_many(bench, 4, STALLED_BYTES_MAX)
+    assert codes(about(bench, last)) == ["not-taken", "no-room"]
+    assert codes(why_message(bench.broker, bench.queue("Q"), "ID:nobody:1")) == ["not-there"]
+    assert store.reads == 0
 
 
 def test_what_fails_is_told_as_a_defect(bench: "Bench") -> None:

@@ -1,6 +1,5 @@
 """Diagnostics of a message that its queue does not have, as it has still to come there."""
 
-from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,10 @@ from lockkeeper.broker.scheduling.job_queue import JobQueue
 
 if TYPE_CHECKING:
     from lockkeeper.broker.core import Broker
-    from lockkeeper.broker.flow.control import BlockedSend
     from lockkeeper.message.destination import Destination
 
-# So many bodies are read from the disk at most to find a message.
-READ_MAX = 100
+# So many jobs of one id are looked at for that of a queue.
+JOBS_MAX = 100
 
 
 def why_elsewhere(broker: "Broker", destination: "Destination", message_id: str) -> list[Reason]:
@@ -35,7 +33,7 @@ def _why_later(broker: "Broker", destination: "Destination", message_id: str) ->
     known = chain(jobs.named(message_id), jobs.shown_as(message_id))
     found = [
         (reference, to)
-        for reference in islice(known, READ_MAX)
+        for reference in islice(known, JOBS_MAX)
         if (message := jobs.peek(reference)) is not None
         and (to := destination_in(message)) is not None
     ]
@@ -55,7 +53,7 @@ def _why_later(broker: "Broker", destination: "Destination", message_id: str) ->
 
 def why_not_sent(broker: "Broker", message_id: str) -> list[Reason]:
     """Return what a message waits for that is sent, but not taken; empty when there is none."""
-    found = _blocked(broker, message_id.encode())
+    found = broker.flow.find(message_id.encode())
     if found is None:
         return []
     position, send = found
@@ -75,20 +73,3 @@ def why_not_sent(broker: "Broker", message_id: str) -> list[Reason]:
     lines = broker.flow.blocked()
     line = next(each for each in lines if (each.destination, each.is_persistent) == send.key)
     return [waits, why_blocked(broker, line)]
-
-
-def _blocked(broker: "Broker", key: bytes) -> "tuple[int, BlockedSend] | None":
-    """Return the send of a message that waits, and how many do before it."""
-    left = READ_MAX
-    for position, send in _sends(broker):
-        message = send.reference.message
-        if message is None and left:
-            left -= 1
-            message = broker.flow.peek(send)
-        if message is not None and message.identifier == key:
-            return position, send
-    return None
-
-
-def _sends(broker: "Broker") -> "Iterator[tuple[int, BlockedSend]]":
-    return chain.from_iterable(map(enumerate, broker.flow.lines.values()))

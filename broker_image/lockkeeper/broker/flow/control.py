@@ -42,8 +42,9 @@ Place: TypeAlias = tuple[Connection, Region, bool]
 class BlockedSend:
     """A send that waits since `since` (ms since the epoch) for room in its `regions`.
 
-    Its message may be in a temporary file; `stalled_bytes` is what it weighs if it is not. `behind`
-    are sends of its connection to some of its regions that wait in other lines. `take` takes it.
+    Its message may be in a temporary file, and is known by the `mark` of its JMSMessageID;
+    `stalled_bytes` is what it weighs if it is not there. `behind` are sends of its connection to
+    some of its regions that wait in other lines. `take` takes it.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class BlockedSend:
         "is_waiting",
         "key",
         "limit",
+        "mark",
         "receipt",
         "reference",
         "regions",
@@ -80,6 +82,7 @@ class BlockedSend:
         self.since = since
         self.take = take
         self.stalled_bytes = len(message.body)
+        self.mark = hash(message.identifier)
         self.timer: Timer | None = None
         self.is_waiting = True
         self.behind: tuple[BlockedSend, ...] = ()
@@ -322,14 +325,17 @@ class FlowControl:
         memory = self._context.memory
         memory.gate = 0 if self.lines else memory.limit
 
-    def peek(self, send: BlockedSend) -> Message:
-        """Return the message of a send that waits, read for the caller alone if it is in a file."""
-        waits = send.reference
-        if waits.message is not None:
-            return waits.message
-        copy = Reference(None, waits.size, waits.location, waits.state)
-        self._context.store.load([copy], self._context.next_sequence())
-        return copy.loaded
+    def find(self, identifier: bytes) -> tuple[int, BlockedSend] | None:
+        """Return the send that waits with a JMSMessageID, and how many do before it in its line.
+
+        No body is read for that: there may be very many, and large ones, in files.
+        """
+        mark = hash(identifier)
+        for line in self.lines.values():
+            for position, send in enumerate(line):
+                if send.mark == mark:
+                    return position, send
+        return None
 
     def count_blocked(self, destination: Destination) -> int:
         """Return how many persistent messages for *destination* wait."""
