@@ -214,6 +214,18 @@ def test_to_know_what_waits_in_files_none_is_read(
     assert store.reads == 0
 
 
+def test_of_large_bodies_few_are_read_for_one_answer(
+    make_bench: "type[Bench]", store: CountingStore
+) -> None:
+    bench = make_bench(store, memory_limit=1 << 20)
+    sent = [bench.client().send("Q", "x" * (1 << 20)) for _ in range(40)]
+    assert codes(about(bench, sent[15])) == ["waiting", "no-consumer"]
+    store.reads = 0
+    (reason,) = why_message(bench.broker, bench.queue("Q"), "ID:nobody:1")
+    assert (reason.code, store.reads) == ("not-in-memory", 16)
+    bench.store.close()
+
+
 def test_what_fails_is_told_as_a_defect(bench: "Bench") -> None:
     sent = bench.client().send("NEW", "x", properties=LATER)
     jobs = bench.queue(str(JOBS))

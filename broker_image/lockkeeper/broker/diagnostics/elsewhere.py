@@ -3,6 +3,7 @@
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.diagnostics.allowance import Allowance
 from lockkeeper.broker.diagnostics.jobs import why_job
 from lockkeeper.broker.diagnostics.producers import why_blocked
 from lockkeeper.broker.diagnostics.reason import Reason, counted, facts_of_connection
@@ -31,10 +32,11 @@ def _why_later(broker: "Broker", destination: "Destination", message_id: str) ->
     if not isinstance(jobs, JobQueue):
         return []
     known = chain(jobs.named(message_id), jobs.shown_as(message_id))
+    allowance = Allowance()
     found = [
         (reference, to)
         for reference in islice(known, JOBS_MAX)
-        if (message := jobs.peek(reference)) is not None
+        if (message := allowance.peek(jobs, reference)) is not None
         and (to := destination_in(message)) is not None
     ]
     if not found:

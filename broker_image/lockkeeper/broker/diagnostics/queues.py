@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import DELIVERY_BITS
+from lockkeeper.broker.diagnostics.allowance import Allowance
 from lockkeeper.broker.diagnostics.consumers import why_no_room
 from lockkeeper.broker.diagnostics.elsewhere import why_elsewhere, why_not_sent
 from lockkeeper.broker.diagnostics.jobs import why_job
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
     from lockkeeper.message.message import Message
     from lockkeeper.store.base import Reference
-
-# How far from the head bodies are read from the disk to find a message.
-SEARCHED_ON_DISK_MAX = 1000
 
 
 def why_queue(queue: "Queue") -> list[Reason]:
@@ -92,8 +90,9 @@ def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reaso
         if jobs:
             return why_waiting(queue, jobs[0])
         return why_not_sent(broker, message_id) or [_not_there(message_id)]
+    allowance = Allowance()
     for position, reference in enumerate(queue.waiting()):
-        message = _peek_in_time(queue, reference, position)
+        message = allowance.peek(queue, reference)
         if message is not None and message.identifier == key:
             ahead = Reason(
                 "waiting",
@@ -240,13 +239,6 @@ def _held(queue: "Queue", key: bytes) -> Reason | None:
                     {**facts_of(consumer), "since": each.delivery >> DELIVERY_BITS},
                 )
     return None
-
-
-def _peek_in_time(queue: "Queue", reference: "Reference", position: int) -> "Message | None":
-    """Return the body of what waits at a position, from the disk only if that is near the head."""
-    if position < SEARCHED_ON_DISK_MAX:
-        return queue.peek(reference)
-    return reference.message
 
 
 def _unknown(queue: "Queue", message_id: str) -> Reason:
