@@ -91,7 +91,7 @@ class Node:
         self.broker = Broker(self.store, name, own_id, policies or PolicyMap(), settings, NOW)
         past = self.broker.recover()
         self.store.begin_term(past.epoch + 1, NOW, self.broker.identity, name)
-        self.bridges = Bridges(self.broker)
+        self.bridges = Bridges()
         self.accepted: list[Bridge] = []
         self.listener = Silent()
         self.now = NOW

@@ -10,6 +10,7 @@ from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, Po
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.primitives import Value, encode_map
+from lockkeeper.network.settings import BridgeSettings
 
 SOON = 5_000
 LIMIT = 1_000
@@ -31,15 +32,25 @@ class Pair:
         self.links = [Link(self.a, self.b)]
         self.links[-1].pump()
 
-    def again(self) -> None:
-        """Make another connection in place of the one that was lost."""
-        self.links.append(Link(self.a, self.b))
+    def again(self, connector: str = "NC") -> None:
+        """Make another connection, of the same connector in place of the one that was lost."""
+        self.links.append(Link(self.a, self.b, BridgeSettings(name=connector)))
         self.links[-1].pump()
+
+    def lose_at_near_end(self) -> None:
+        """Lose a connection, of which the far end does not hear yet."""
+        self.links[-1].bridge.connection_lost()
+        self.a.turn()
 
     def known(self) -> list[int]:
         """Return how many messages the far end knew, for each connection."""
         found = [bridge.inbound for bridge in self.b.accepted]
         return [each.duplicates for each in found if each is not None]
+
+    def figures(self) -> list[tuple[int, int]]:
+        """Return how many messages each connection brought to the far end, and of these again."""
+        found = [bridge.inbound for bridge in self.b.accepted]
+        return [(each.taken, each.duplicates) for each in found if each is not None]
 
 
 def kept(node: Node, name: str = "queue://Q") -> int:
@@ -80,7 +91,43 @@ def test_what_was_refused_for_now_is_taken_when_it_comes_again(is_persistent: bo
     pair.again()
     pair.b.later(SOON)
     assert pair.far.take() == ["one more"]
-    assert (kept(pair.a), pair.known()) == (0, [0, 0])
+    assert (kept(pair.a), pair.figures()) == (0, [(0, 0), (1, 0)])
+
+
+def wait_at_far_end(pair: Pair) -> None:
+    """Send a message that is not persistent, for which the far end has no room."""
+    pair.far.send("queue://Q", "x" * LIMIT, persistent=False)
+    pair.near.send("queue://Q", "waits", persistent=False)
+    pair.links[-1].pump()
+    assert [line.sends for line in pair.b.broker.flow.blocked()] == [1]
+    assert pair.figures()[-1] == (0, 0)
+
+
+def take_all(pair: Pair) -> list[str]:
+    """Return what came to the far end's queue; the bridge goes on meanwhile."""
+    found = pair.far.take()
+    pair.links[-1].pump()
+    return found + pair.far.take()
+
+
+def test_what_waited_and_was_dropped_counts_once_it_came_again() -> None:
+    pair = Pair(SMALL)
+    wait_at_far_end(pair)
+    # The same connector comes again, so the far end drops the first connection.
+    pair.lose_at_near_end()
+    pair.again()
+    assert take_all(pair) == ["x" * LIMIT, "waits"]
+    assert pair.figures() == [(0, 0), (1, 0)]
+
+
+def test_what_waits_twice_counts_as_come_again() -> None:
+    pair = Pair(SMALL)
+    wait_at_far_end(pair)
+    pair.lose_at_near_end()
+    pair.again("other")
+    assert [line.sends for line in pair.b.broker.flow.blocked()] == [2]
+    assert take_all(pair) == ["x" * LIMIT, "waits"]
+    assert pair.figures() == [(1, 0), (1, 1)]
 
 
 @pytest.mark.parametrize("is_persistent", [True, False])

@@ -108,11 +108,11 @@ class Connection:
 
     `congested` is set by the transport while the peer does not take what it was sent, and
     `burst_bytes` to what a topic may send it at once, as it may be one of many;
-    `stalled_bytes` counts messages that wait for room. A `fault_tolerant`
-    client sends again what was not answered once it is `reconnected`; the `audit` knows what came
-    already. Another broker is a `network` peer. Without `rights` it may do
-    everything. `is_ended` asks the
-    protocol to part with the peer after what the outbox holds. `sender` is set by the transport.
+    `stalled_bytes` counts messages that wait for room, and `blocked_sends` is how many do, or did
+    when the connection ended. A `fault_tolerant` client sends again what was not answered once it
+    is `reconnected`; the `audit` knows what came already. Another broker is a `network` peer.
+    Without `rights` it may do everything. `is_ended` asks the protocol to part with the peer after
+    what the outbox holds. `sender` is set by the transport.
     The last destination and its route are kept, because the next message is for the same as a
     rule; so is the last transaction. `producers` have no destination when each of their messages
     names its own.
@@ -121,6 +121,7 @@ class Connection:
     __slots__ = (
         "address",
         "audit",
+        "blocked_sends",
         "burst_bytes",
         "client_id",
         "congested",
@@ -163,6 +164,7 @@ class Connection:
         self.burst_bytes = BURST_BYTES_MAX
         self.is_ended = False
         self.stalled_bytes = 0
+        self.blocked_sends = 0
         self.consumers: dict[object, Consumer] = {}
         self.producers: dict[object, Destination | None] = {}
         self.transactions: dict[TransactionId, Transaction] = {}

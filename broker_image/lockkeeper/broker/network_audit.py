@@ -29,8 +29,8 @@ Key: TypeAlias = tuple[bytes, int]
 class NetworkAudit:
     """The messages of bridges; remembered with those of failover's clients, in one place.
 
-    A bridge sends those again, too, that are not persistent.
-    `duplicates` counts those that had come before.
+    A bridge sends those again, too, that are not persistent. Each bridge asks by an audit of its
+    own, so that `duplicates` counts those of them that this one brought again.
     """
 
     def __init__(self, audit: ProducerAudit, broker_id: str) -> None:

@@ -13,6 +13,7 @@ from lockkeeper.broker.bridging import begin_bridge
 from lockkeeper.broker.connections import NetworkPeer
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, internal_error
+from lockkeeper.broker.network_audit import NetworkAudit
 from lockkeeper.broker.outputs import (
     ConsumerClosed,
     Delivery,
@@ -328,10 +329,8 @@ class Bridge:
         self.peer.figures = self._figures
         # Its messages are looked up in the audit, and noted there.
         connection.fault_tolerant = connection.reconnected = True
-        connection.audit = self._bridges.audit
-        self.inbound = Inbound(
-            self._broker, self._bridges.audit, self._wire, connection, self._agreement
-        )
+        connection.audit = audit = NetworkAudit(self._broker.audit, self._broker.broker_id)
+        self.inbound = Inbound(self._broker, audit, self._wire, connection, self._agreement)
         self.peer.refuse = self.inbound.refuse
         if self._listener is not None:
             self._listener.begun(self)

@@ -50,10 +50,7 @@ _OF_ITS_CONNECTION = (
 
 
 class Inbound:
-    """Takes what the peer sends for its *connection*.
-
-    `taken` counts messages, `duplicates` those that had come before.
-    """
+    """Takes what the peer sends for its *connection*; the *audit* is that of this bridge alone."""
 
     def __init__(
         self,
@@ -63,7 +60,7 @@ class Inbound:
         connection: Connection,
         agreement: Agreement,
     ) -> None:
-        self.taken = self.duplicates = 0
+        self._came = 0
         self._broker = broker
         self._own_id = encode_text(broker.broker_id)
         self._audit = audit
@@ -75,6 +72,19 @@ class Inbound:
         for event in ("agree", "admit"):
             progress.become(event)
         self._commands = Commands(broker, wire, connection, progress)
+
+    @property
+    def taken(self) -> int:
+        """Count of the messages that were taken, those included that had come before.
+
+        What waits for room is not, nor what waited when the connection ended: it comes again.
+        """
+        return self._came - self._connection.blocked_sends
+
+    @property
+    def duplicates(self) -> int:
+        """Count of the messages that had come before."""
+        return self._audit.duplicates
 
     def receive_message(self, data: bytes, start: int, end: int) -> openwire.Message | None:
         """Take a message; returns one that is an advisory for the bridge instead."""
@@ -112,11 +122,8 @@ class Inbound:
         receipt: Receipt | None = None
         if body[RESPONSE_REQUIRED_AT]:
             receipt = Reply(self._connection, int.from_bytes(body[1:5], "big", signed=True))
-        self.taken += 1
-        known = self._audit.duplicates
         self._send(message, receipt)
-        # Who has it wait for room looks for it, too.
-        self.duplicates += self._audit.duplicates > known
+        self._came += 1
 
     def _send(self, message: Message, receipt: Receipt | None) -> None:
         try:
@@ -143,6 +150,7 @@ class Inbound:
             if receipt is not None:
                 connection.refuse(receipt, DestinationGoneError(str(message.destination)))
             return
+        self._came -= 1
         connection.refuse(receipt, error)
 
     def receive_acknowledgement(self, data: bytes, start: int, end: int) -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from lockkeeper.broker.core import Broker
-from lockkeeper.broker.network_audit import NetworkAudit
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.openwire import ConsumerId
 from lockkeeper.network.demand import Demand, ids_of
@@ -24,13 +22,9 @@ class Demanding(Protocol):
 
 
 class Bridges:
-    """The bridges of one broker.
+    """The bridges of one broker; a consumer of a network can be reached by several of them."""
 
-    A consumer of a network can be reached by several of them; `audit` knows what they brought.
-    """
-
-    def __init__(self, broker: Broker) -> None:
-        self.audit = NetworkAudit(broker.audit, broker.broker_id)
+    def __init__(self) -> None:
         self._books: list[Demanding] = []
 
     def join(self, book: Demanding) -> None:

@@ -196,6 +196,7 @@ class FlowControl:
         if is_client and _chosen(policy.send_fail_if_no_space, usage.send_fail_if_no_space):
             raise self._refusal(send)
         self._make_bearable(send)
+        send.connection.blocked_sends += 1
         timeout = _chosen(
             policy.send_fail_if_no_space_after_timeout, usage.send_fail_if_no_space_after_timeout
         )
@@ -267,6 +268,7 @@ class FlowControl:
         # Where it goes may have been removed meanwhile, and not every connection was told.
         connection = send.connection
         connection.last_destination = None
+        connection.blocked_sends -= 1
         try:
             message = self._end(send)
             try:
@@ -303,6 +305,7 @@ class FlowControl:
         self._end(send)
         self._drop(send)
         self._set_gate()
+        send.connection.blocked_sends -= 1
         send.connection.refuse(send.receipt, self._refusal(send))
 
     def forget(self, connection: Connection) -> None:

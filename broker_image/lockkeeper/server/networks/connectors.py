@@ -40,7 +40,7 @@ class NetworkConnectors:
         self.announced: frozenset[str] = frozenset()
         """Addresses by which this broker itself is found: nobody dials them."""
         self._engine = engine
-        self._bridges = Bridges(engine.broker)
+        self._bridges = Bridges()
         self._numbers = itertools.count(1)
         self._begun = f"{os.getpid()}-{time.time_ns() // 1_000_000}"
         self._wanted = connectors
