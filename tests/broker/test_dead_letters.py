@@ -53,6 +53,19 @@ def test_poison_goes_to_the_shared_queue_with_its_origin_and_cause(bench: "Bench
     assert bench.restart().depth("ActiveMQ.DLQ") == 1
 
 
+def test_a_letter_with_a_schedule_has_the_id_of_a_job(bench: "Bench") -> None:
+    """ActiveMQ schedules nothing that has one; other letters have none."""
+    poisoned(bench, properties={"AMQ_SCHEDULED_DELAY": 1_000})
+    poisoned(bench, properties={"note": "AMQ_SCHEDULED_DELAY"})
+    poisoned(bench, properties={"AMQ_SCHEDULED_CRON": "* * * * *", "scheduledJobId": "ID:first:1"})
+    client = bench.client()
+    letters = client.deliveries(client.consume("ActiveMQ.DLQ"))
+    shown = str(decoded(letters[0].message).message_id)
+    found = [properties_of(decoded(letter.message)) for letter in letters]
+    assert [each.get("scheduledJobId") for each in found] == [shown, None, "ID:first:1"]
+    assert found[0]["AMQ_SCHEDULED_DELAY"] == 1_000
+
+
 @pytest.mark.parametrize("expiration", [-1, -(2**63), 2**63 - 1])
 def test_what_lives_for_ever_can_die_nevertheless(bench: "Bench", expiration: int) -> None:
     poisoned(bench, expiration=expiration)

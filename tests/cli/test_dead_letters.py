@@ -106,6 +106,16 @@ def test_dead_letters_go_back_where_they_came_from(
     assert "originalDestination" not in first
 
 
+def test_what_goes_back_has_the_schedule_that_it_had(
+    lockkeeper: CommandLine, queue: str, dead: Callable[..., list[str]]
+) -> None:
+    (identifier,) = dead("one", AMQ_SCHEDULED_DELAY="1000")
+    lockkeeper.done("dlq", "retry", identifier)
+    (found,) = lockkeeper("browse", queue, "--json").json_lines()
+    schedule = {"AMQ_SCHEDULED_DELAY": "1000"}
+    assert found["properties"] == {**schedule, "lockkeeper_retry_of": identifier}
+
+
 def test_the_trace_follows_a_message_that_died_twice(
     broker: Place, lockkeeper: CommandLine, queue: str, dead: Callable[..., list[str]]
 ) -> None:

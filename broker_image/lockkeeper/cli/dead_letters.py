@@ -33,8 +33,8 @@ DEFAULT_QUEUE = "ActiveMQ.DLQ"
 CAUSE = "dlqDeliveryFailureCause"
 RETRY_OF = "lockkeeper_retry_of"
 """The property with the id under which a message died that is sent back: it gets a new one."""
-MARKS = (CAUSE, "originalExpiration")
-"""The properties that make a dead letter of a message."""
+MARKS = (CAUSE, "originalExpiration", "scheduledJobId")
+"""The properties that make a dead letter of a message, or tell of a job that it was."""
 COLUMNS = (Column("Message"), Column("From"), Column("Cause"))
 LIMIT = 100
 BATCH = 100

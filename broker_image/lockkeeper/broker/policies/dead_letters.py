@@ -3,11 +3,16 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from lockkeeper.broker.scheduling.job import JOB_ID
+from lockkeeper.broker.scheduling.schedule import MARK, PROPERTIES
 from lockkeeper.message.destination import Destination, queue, topic
+from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import MessageId
 from lockkeeper.message.message import Message, UnreadableMessage
+from lockkeeper.message.patching import properties_in
 from lockkeeper.message.primitives import Long, Value
 from lockkeeper.message.rewrite import rewritten
+from lockkeeper.message.text import decode_text
 
 CAUSE_PROPERTY = "dlqDeliveryFailureCause"
 EXPIRATION_PROPERTY = "originalExpiration"
@@ -117,9 +122,23 @@ def dead_letter(
     """Return *message* as it enters *target*: its origin kept, its cause and expiry noted.
 
     *message_id* is its own: copies of one message may all die. *expiration* is the time of its
-    new expiry in ms since the epoch, 0 for never.
+    new expiry in ms since the epoch, 0 for never. The message keeps its schedule, which no broker
+    heeds before the letter is sent back: Lockkeeper goes by the cause, ActiveMQ by the id of a job.
     """
-    properties: dict[str, Value] = {CAUSE_PROPERTY: cause}
+    properties: dict[str, Value] = {CAUSE_PROPERTY: cause, **_job_id(message)}
     if message.expiration and not isinstance(message, UnreadableMessage):
         properties[EXPIRATION_PROPERTY] = Long(message.expiration)
     return rewritten(message, target, message_id, properties, expiration)
+
+
+def _job_id(message: Message) -> dict[str, Value]:
+    """Return an id of a job, as a property, for a message with a schedule that is none so far."""
+    if MARK not in message.body:
+        return {}
+    try:
+        properties = properties_in(message)
+    except MalformedMessageError:
+        return {}
+    if JOB_ID in properties or properties.keys().isdisjoint(PROPERTIES):
+        return {}
+    return {JOB_ID: decode_text(message.key)}

@@ -15,6 +15,7 @@ from lockkeeper.broker.errors import (
     TooLargeError,
     TransactionRolledBackError,
 )
+from lockkeeper.broker.policies.dead_letters import CAUSE_PROPERTY
 from lockkeeper.broker.policies.redelivery import counted
 from lockkeeper.broker.requests.answers import Take
 from lockkeeper.broker.scheduling import job as jobs
@@ -25,6 +26,7 @@ from lockkeeper.broker.scheduling.management import MANAGEMENT, Management
 from lockkeeper.broker.scheduling.schedule import (
     DELAY,
     FOR_EVER,
+    MARK,
     Schedule,
     next_cron,
     read_schedule,
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
     from lockkeeper.broker.transaction_manager import TransactionManager
 
 logger = logging.getLogger(__name__)
-
-_MARK = b"AMQ_SCHEDULED_"
 
 
 class Scheduler:
@@ -96,12 +96,16 @@ class Scheduler:
         if message.destination == MANAGEMENT:
             self._management.carry_out(connection, message, receipt)
             return None
-        if _MARK not in message.body:
+        if MARK not in message.body:
             return message
         try:
-            schedule = read_schedule(properties_in(message))
+            properties = properties_in(message)
         except MalformedMessageError:
             return message
+        # What became of a message is there to be read, also at a broker that collects it.
+        if CAUSE_PROPERTY in properties:
+            return message
+        schedule = read_schedule(properties)
         if not schedule.is_wanted:
             return message
         due = schedule.first_due(self._context.now, self._zone)
@@ -143,7 +147,7 @@ class Scheduler:
         destination = messages[0].destination
         if destination == MANAGEMENT or JOBS in destination.parts():
             return False
-        return not any(_MARK in message.body for message in messages)
+        return not any(MARK in message.body for message in messages)
 
     def sends_by(self, connection: Connection) -> bool:
         """Tell whether a connection is the scheduler's own."""
