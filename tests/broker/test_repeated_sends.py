@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lockkeeper.broker.outputs import Reply
-from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
-from lockkeeper.message.destination import parse_destination
+from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.scheduling.management import ACTION, MANAGEMENT
+from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SchedulerSettings, SystemUsage
+from lockkeeper.message.destination import parse_destination, queue
+from lockkeeper.message.primitives import Value
 from lockkeeper.store.base import StoreFullError
 from lockkeeper.store.memory import MemoryStore
 
@@ -96,3 +99,41 @@ def test_copies_that_are_stored_need_no_room(bench: "Bench") -> None:
 def collect(bench: "Bench", name: str) -> None:
     """Have a queue collect what is sent to the virtual topic."""
     bench.broker.declare(parse_destination(f"queue://Consumer.{name}.VirtualTopic.T"))
+
+
+@pytest.mark.parametrize("is_temporary", [False, True])
+def test_a_request_that_was_answered_is_confirmed(
+    make_bench: "type[Bench]", is_temporary: bool
+) -> None:
+    """A temporary queue goes with its connection, and the answers in it."""
+    bench = make_bench(settings=BrokerSettings(statistics_queries=True))
+    client = bench.client()
+    client.connection.fault_tolerant = True
+    kind = "temp-queue" if is_temporary else "queue"
+    answers = parse_destination(f"{kind}://ANSWERS")
+    if is_temporary:
+        bench.broker.destinations.create_temporary(client.connection, answers)
+    asked = queue("ActiveMQ.Statistics.Broker")
+    question = bench.message(client, asked, "", reply_to=answers)
+    assert is_answered(client, question)
+    again = cut_off(client)
+    if is_temporary:
+        bench.broker.destinations.create_temporary(again.connection, answers)
+    assert is_answered(again, question)
+    assert bench.depth(str(answers)) == 1
+
+
+def test_a_removal_that_is_repeated_leaves_what_was_scheduled_since(
+    make_bench: "type[Bench]",
+) -> None:
+    bench = make_bench(settings=BrokerSettings(scheduler=SchedulerSettings(enabled=True)))
+    client, other = bench.client(), bench.client()
+    client.connection.fault_tolerant = True
+    later: dict[str, Value] = {"AMQ_SCHEDULED_DELAY": 3_600_000}
+    other.send("LATER", "old", properties=later)
+    removal = bench.message(client, MANAGEMENT, "", properties={ACTION: "REMOVEALL"})
+    assert is_answered(client, removal)
+    assert bench.depth(str(JOBS)) == 0
+    other.send("LATER", "new", properties=later)
+    assert is_answered(cut_off(client), removal)
+    assert bench.depth(str(JOBS)) == 1

@@ -9,7 +9,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError, UnanswerableError
 from lockkeeper.broker.requests.answers import Answers, Take
-from lockkeeper.broker.requests.turns import Request, Settle, Steps, Turns
+from lockkeeper.broker.requests.turns import Request, Settle, Steps, Turns, settle_at_once
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt
@@ -22,7 +22,8 @@ class Requests:
     """All requests that are not done; each one's receipt is settled when it is.
 
     What a request is answered with goes where a message of its asker's would go, and is refused
-    where that would be.
+    where that would be. One that came before and is done, as far as is known, is only confirmed:
+    bridges send again what was not, and so do clients after a failover.
     """
 
     def __init__(
@@ -51,8 +52,25 @@ class Requests:
 
         *settle* settles the receipt when it is done.
         """
-        request = Request(message, receipt, steps, settle)
-        self._turns.add(connection, request)
+        if not _is_known(connection, message, receipt, settle):
+            noting = _noting(connection, message, steps)
+            self._turns.add(connection, Request(message, receipt, noting, settle))
+
+    def carry_out_at_once(
+        self,
+        connection: Connection,
+        message: Message,
+        receipt: Receipt | None,
+        steps: Steps,
+        settle: Settle,
+    ) -> None:
+        """Carry out something short, as `carry_out`, whatever else has been asked for."""
+        if _is_known(connection, message, receipt, settle):
+            return
+        for _ in _noting(connection, message, steps):
+            pass
+        if receipt is not None:
+            settle(receipt)
 
     def answer(
         self,
@@ -66,11 +84,17 @@ class Requests:
 
         What goes wrong with an answer, the asker is told as of the message itself.
         """
+        # A temporary queue may have gone with its connection, and the answers with it.
+        is_once = not reply_to.is_temporary
+        if is_once and _is_known(connection, message, receipt, settle_at_once):
+            return
         try:
             self._guard.check_answering(connection, reply_to)
         except InvalidDestinationError as refusal:
             raise UnanswerableError(str(refusal)) from refusal
         steps = self._answer(connection, reply_to, answer)
+        if is_once:
+            steps = _noting(connection, message, steps)
         request = Request(message, receipt, steps, is_for_asker=True)
         self._turns.add(connection, request)
 
@@ -88,3 +112,21 @@ class Requests:
                 raise
         finally:
             self._forget_sends(answers.connection)
+
+
+def _is_known(
+    connection: Connection, message: Message, receipt: Receipt | None, settle: Settle
+) -> bool:
+    """Tell whether a request came before and is done; its receipt is settled then."""
+    if not connection.reconnected or not connection.audit.is_duplicate(message):
+        return False
+    if receipt is not None:
+        settle(receipt)
+    return True
+
+
+def _noting(connection: Connection, message: Message, steps: Steps) -> Steps:
+    """Take the steps of a request, and note that it is done."""
+    yield from steps
+    if connection.fault_tolerant:
+        connection.audit.record(message)

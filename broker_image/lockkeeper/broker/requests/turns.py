@@ -26,7 +26,8 @@ Settle: TypeAlias = Callable[[Receipt], None]
 """Settles the receipt of a request that is done, perhaps only when that is durable."""
 
 
-def _settle_at_once(receipt: Receipt) -> None:
+def settle_at_once(receipt: Receipt) -> None:
+    """Settle the receipt of what needs nothing to be durable."""
     receipt.settle()
 
 
@@ -36,7 +37,7 @@ class Request(NamedTuple):
     message: Message
     receipt: Receipt | None
     steps: Steps
-    settle: Settle = _settle_at_once
+    settle: Settle = settle_at_once
     is_for_asker: bool = False
 
 

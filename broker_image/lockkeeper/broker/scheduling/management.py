@@ -70,7 +70,8 @@ class Management:
             self._carry_out_removal(connection, message, receipt, identifier)
         elif action == "REMOVEALL":
             steps = self._remove_all(*_times(properties), latest, self._begin_noting())
-            self._remove_in_turns(connection, message, receipt, steps)
+            settle = self._queue.settle_removal
+            self._requests.carry_out(connection, message, receipt, steps, settle)
         elif action == "BROWSE":
             reply_to = fields.reply_to
             if reply_to is None:
@@ -85,19 +86,10 @@ class Management:
     ) -> None:
         """Remove one job at once, whatever else is asked for; several that have an id in turns."""
         steps = self._remove(identifier, self._queue.latest, self._begin_noting())
-        if self._queue.count(identifier) > 1:
-            self._remove_in_turns(connection, message, receipt, steps)
-            return
-        for _ in steps:
-            pass
-        if receipt is not None:
-            self._queue.settle_removal(receipt)
-
-    def _remove_in_turns(
-        self, connection: Connection, message: Message, receipt: Receipt | None, steps: Steps
-    ) -> None:
-        settle = self._queue.settle_removal
-        self._requests.carry_out(connection, message, receipt, steps, settle)
+        are_several = self._queue.count(identifier) > 1
+        requests, settle = self._requests, self._queue.settle_removal
+        carry_out = requests.carry_out if are_several else requests.carry_out_at_once
+        carry_out(connection, message, receipt, steps, settle)
 
     def _browse(
         self, to: Destination, first: int, last: int, latest: int, answers: Answers
