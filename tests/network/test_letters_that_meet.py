@@ -1,8 +1,10 @@
 """Dead letters of one message of a topic that several brokers refuse: each broker has its own."""
 
 import select
+import shutil
 from pathlib import Path
 
+import pytest
 from linked_brokers import Link, Node
 
 from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
@@ -110,3 +112,37 @@ def test_a_letter_is_known_by_a_broker_that_was_started_anew(tmp_path: Path) -> 
     assert bridge.inbound is not None
     assert (bridge.inbound.taken, bridge.inbound.duplicates) == (1, 1)
     b.store.close()
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_a_letter_comes_back_from_a_copy_of_the_journal(tmp_path: Path, is_taken: bool) -> None:
+    """The one that it is a copy of may have ended meanwhile, or wait here still."""
+    a, b = Node("a"), refusing("b", KahaDBStore(tmp_path / "b"))
+    link = Link(a, b)
+    pump(link)
+    a.client().send("topic://T", "x")
+    pump(link)
+    assert depth(b) == 1
+    b.store.close()
+    shutil.copytree(tmp_path / "b", tmp_path / "copy")
+    b = Node("b", KahaDBStore(tmp_path / "b"))
+    reader = b.client()
+    consumer = reader.consume(DEAD)
+    if is_taken:
+        assert reader.take() == ["x"]
+    restored = Node("b-restored", KahaDBStore(tmp_path / "copy"))
+    assert depth(restored) == 1
+    link = Link(restored, b, WIDE)
+    pump_until_confirmed(link)
+    expected = 1 if is_taken else 2
+    assert (depth(b), len(consumer.dispatched)) == (expected, expected)
+    assert link.bridge.failure == ""
+    # Each ends by itself.
+    first, *_ = consumer.dispatched.values()
+    b.broker.acknowledge(consumer, AckType.INDIVIDUAL, first.loaded.sequence, 1, None)
+    b.turn()
+    b.store.close()
+    b = Node("b", KahaDBStore(tmp_path / "b"))
+    assert depth(b) == expected - 1
+    for node in (b, restored):
+        node.store.close()

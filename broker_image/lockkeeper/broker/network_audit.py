@@ -45,11 +45,14 @@ class NetworkAudit:
         # Nobody sends to jobs: each has the id that it was given here.
         if destination == JOBS or (destination.is_topic and _is_by_job(message)):
             return stored_key(message)
-        # Only what is persistent gets an id when it has been here before.
-        is_own = message.lead.producer.startswith(self._own)
-        if is_own and message.persistent and destination.is_queue:
+        # A bridge gives an id to what is persistent and has been here, also where it had one.
+        if message.persistent and destination.is_queue and self.is_own(message):
             return stored_key(message)
         return _way_of(message)
+
+    def is_own(self, message: Message) -> bool:
+        """Tell whether a message has an id that `own_id` gave it, here or before it came."""
+        return message.lead.producer.startswith(self._own)
 
     def stored_id(self, message: Message, sequence: int) -> MessageId:
         """Return the id of what is stored of a message elsewhere than it goes to.

@@ -104,14 +104,16 @@ class Inbound:
         """Return a queue's message as it is, or a copy if it has been here before.
 
         Its first stay may not have ended yet, since no confirmation has come. In the journal both
-        go by their ids, so the end of the first one would be that of both.
+        go by their ids, so the end of the first one would be that of both. One with an id that was
+        given here need not say that it was: it may come from a copy of the journal.
         """
         if not message.persistent or not message.destination.is_queue:
             return message
         # Most have not: bytes are looked through faster than a path is read.
         if self._own_id not in message.body:
             return message
-        if self._broker.broker_id not in broker_path(message.body):
+        was_here = self._broker.broker_id in broker_path(message.body)
+        if not was_here and not self._audit.is_own(message):
             return message
         fields = decoded(message)
         fields.message_id = self._audit.own_id(message, message.sequence)
