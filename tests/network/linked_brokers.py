@@ -34,6 +34,7 @@ from lockkeeper.store.memory import MemoryStore
 NOW = 1_700_000_000_000
 SETTINGS = BrokerSettings(system_usage=SystemUsage(MemoryUsage(1 << 28)))
 ROUNDS_MAX = 200
+PIECE_BYTES = 1 << 18
 
 
 class Silent:
@@ -224,6 +225,7 @@ class Link:
             End(near, self.bridge),
             End(far, OpenWireSession(far.broker, listener, "tcp://near:1")),
         )
+        self._unread = [b"", b""]
         for end in self.ends:
             end.session.start()
         self.pump()
@@ -236,16 +238,21 @@ class Link:
         raise AssertionError("the brokers never stop talking")
 
     def step(self, holds_back: int | None = None) -> bool:
-        """Pass on what each end has to say now; returns whether there was anything."""
+        """Pass on what each end has to say now; returns whether there was anything.
+
+        It is read in pieces, and not at all while there is no room for it.
+        """
         is_busy = False
         for number, (end, other) in enumerate((self.ends, self.ends[::-1])):
             end.node.turn()
             if number == holds_back or end.session.closing:
                 continue
-            data = b"".join(end.session.data_to_send())
-            if data:
+            data = self._unread[number] + b"".join(end.session.data_to_send())
+            piece = b"" if other.session.connection.stalled else data[:PIECE_BYTES]
+            self._unread[number] = data[len(piece) :]
+            if piece:
                 is_busy = True
-                other.session.receive_data(data, 1 << 30)
+                other.session.receive_data(piece, 1 << 30)
         return is_busy
 
     def cut(self) -> None:

@@ -180,15 +180,21 @@ class Connection:
         """Tell whether the broker should stop reading from the peer for now."""
         if self.stalled_bytes <= STALLED_BYTES_MAX:
             return False
-        return self.network is None or not self.network.is_forwarded_to
+        return self.network is None or self.is_one_way
+
+    @property
+    def is_one_way(self) -> bool:
+        """Tell whether the peer is another broker that only sends, and can wait for that."""
+        return self.network is not None and not self.network.is_forwarded_to
 
     @property
     def must_be_read(self) -> bool:
         """Tell whether there may be more to read than messages for one destination.
 
-        Every Java client listens to advisories; nothing depends on its acknowledging them.
+        Every Java client listens to advisories; nothing depends on its acknowledging them. A bridge
+        has one producer for all destinations.
         """
-        if self.transactions or len(self.producers) > 1:
+        if self.network is not None or self.transactions or len(self.producers) > 1:
             return True
         return not all(is_advisory(each.destination) for each in self.consumers.values())
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # What transactions may hold beyond the limit, which must not keep them from their outcome.
 _RESERVE_BYTES: Final = 16 << 20
+# What waits in files takes some memory, too: so many of a bridge's messages do before that waits.
+_BRIDGED_SENDS_MAX: Final = 10_000
 _FOR_MEMORY = (Limit.MEMORY_USAGE, Limit.TEMP_USAGE)
 
 Take = Callable[[Connection, Message, Receipt | None, bool], None]
@@ -223,17 +225,28 @@ class FlowControl:
         """See to it that what waits does not grow without bounds.
 
         A connection that only sends to one destination is not read from for a while. Any other
-        must be, for its acknowledgements: what it sends waits in a temporary file.
+        must be, for its acknowledgements: what it sends waits in a temporary file. A bridge that
+        goes one way is read for other destinations, as long as there is room in files.
         """
         connection = send.connection
-        if connection.stalled_bytes + send.stalled_bytes > STALLED_BYTES_MAX and (
-            connection.must_be_read
-        ):
-            if not self._context.store.spool([send.reference]):
-                raise self._refusal(send)
+        is_too_much = connection.stalled_bytes + send.stalled_bytes > STALLED_BYTES_MAX
+        if is_too_much and connection.must_be_read:
+            self._put_into_file(send)
+        connection.stalled_bytes += send.stalled_bytes
+
+    def _put_into_file(self, send: BlockedSend) -> None:
+        """Let a send wait in a temporary file; without room there, only if its connection can wait.
+
+        Raises ResourceAllocationError if it cannot.
+        """
+        connection = send.connection
+        if connection.is_one_way and connection.blocked_sends >= _BRIDGED_SENDS_MAX:
+            return
+        if self._context.store.spool([send.reference]):
             send.reference.message = None
             send.stalled_bytes = 0
-        connection.stalled_bytes += send.stalled_bytes
+        elif not connection.is_one_way:
+            raise self._refusal(send)
 
     def _refusal(self, send: BlockedSend) -> ResourceAllocationError:
         destination = send.regions[0].destination

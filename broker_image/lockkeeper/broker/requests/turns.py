@@ -14,6 +14,9 @@ from lockkeeper.store.base import Receipt
 # What one connection may have asked for that is not done: more than is read in one piece, after
 # which it is not read from, unless it has to be.
 ASKED_BYTES_MAX: Final = 2 << 20
+# A bridge that goes one way can wait: it is not read from while so much of what it asked for is not
+# done, even with what one more piece asks for.
+_BRIDGED_BYTES_MAX: Final = 256 << 10
 # So much of a request is carried out before others have their turn.
 PART_BYTES: Final = 256 << 10
 _HELD_BYTES: Final = STALLED_BYTES_MAX + 1
@@ -86,6 +89,8 @@ class Turns:
             self._hold(connection)
             self._ready.append(connection)
             self._work.begin_soon()
+        elif not self._is_read(connection):
+            self._hold(connection)
 
     def go_on(self, connection: Connection) -> None:
         """Go on with a request that waited for room."""
@@ -140,8 +145,13 @@ class Turns:
     def _wait(self, connection: Connection) -> None:
         """Let a connection's first request wait for room."""
         self._waiting.add(connection)
-        if connection.must_be_read:
+        if self._is_read(connection):
             self._release(connection)
+
+    def _is_read(self, connection: Connection) -> bool:
+        """Tell whether a connection is read from while its first request waits for room."""
+        is_too_much = self._lines[connection].weight > _BRIDGED_BYTES_MAX
+        return connection.must_be_read and not (is_too_much and connection.is_one_way)
 
     def _end(self, connection: Connection, error: BrokerError | None) -> None:
         """Answer a connection's first request, and let the next one have its turns."""
