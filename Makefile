@@ -50,7 +50,7 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	interop/rocketmq protocols/rocketmq)
 SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols
 SHARED := $(SHARED):tests/server:tests/operator:tests/broker/streams:tests/interop/rocketmq
-SHARED := $(SHARED):tests/client/streams
+SHARED := $(SHARED):tests/client/streams:tests
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check

@@ -14,7 +14,7 @@ from statistics import median
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "tests" / "interop" / each) for each in (".", "network")]
+sys.path[:0] = [str(HERE.parent / "tests" / "interop" / each) for each in ("..", ".", "network")]
 
 from loads import ANSWER, NUMBER, Socket, Wire  # noqa: E402
 from measuring import usage  # noqa: E402

@@ -17,10 +17,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests" / "interop"))
+TESTS = HERE.parent / "tests"
+sys.path[:0] = [str(TESTS / "interop"), str(TESTS)]
 
 import brokers  # noqa: E402
 from loads import SCENARIOS, Load, Socket  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SECONDS_MAX = 120
 SCHEDULED_CLOCK = 2
@@ -38,7 +40,7 @@ class Version:
             setting = ["env", f"PYTHONPATH={os.pathsep.join(map(str, roots))}"]
         where = [*setting, sys.executable, "-c", "import lockkeeper; print(lockkeeper.__file__)"]
         self.place = subprocess.check_output(where, text=True).strip()
-        port = brokers.free_port()
+        port = free_port()
         command = [*setting, *brokers.lockkeeper_command(directory, port)]
         self.running = brokers.RunningBroker(brokers.LOCKKEEPER[-1], port, directory, command)
 

@@ -22,12 +22,13 @@ import yaml
 
 HERE = Path(__file__).parent
 INTEROP = HERE.parent / "tests" / "interop"
-sys.path.insert(0, str(INTEROP))
+sys.path[:0] = [str(INTEROP), str(INTEROP.parent)]
 
 import brokers  # noqa: E402
 import identities  # noqa: E402
 import java_project  # noqa: E402
 import rabbitmq  # noqa: E402
+from ports import free_port  # noqa: E402
 from wanted import Secure, Wanted  # noqa: E402
 
 __all__ = ["BESIDE", "COMMANDS", "HERE", "OURS", "Measured", "add_checkout", "brokers",
@@ -121,7 +122,7 @@ def _rocketmq(directory: Path, port: int, wanted: Wanted) -> list[str]:
     class_path = java_project.build(ROCKETMQ_SERVER)
     home = f"-Duser.home={directory}"
     memory = ["-Xms1G", "-Xmx1G", "-XX:MaxDirectMemorySize=1G"]
-    ports = [str(port), str(brokers.free_port())]
+    ports = [str(port), str(free_port())]
     return [
         "java", *memory, "-Drmq.logback.configurationFile=none", home, "-cp", class_path,
         "dev.lockkeeper.rocketmq.Main", *ports, str(directory / "data"), "bench", "durable",
@@ -303,10 +304,10 @@ def start(
     ActiveMQ listens for STOMP, too, with *streams* ours for clients of RocketMQ.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    port = brokers.free_port()
-    secure = None if identity is None else Secure(brokers.free_port(), identity)
-    stomp_port = brokers.free_port() if stomp and kind == "activemq" else None
-    names = brokers.free_port() if streams and kind.startswith(OURS) else None
+    port = free_port()
+    secure = None if identity is None else Secure(free_port(), identity)
+    stomp_port = free_port() if stomp and kind == "activemq" else None
+    names = free_port() if streams and kind.startswith(OURS) else None
     wanted = Wanted(secure, scheduler, stomp_port, names, listener or {}, spec or {})
     command = [*tracer, *COMMANDS[kind](directory, port, wanted)]
     schemes = ("amqp", "amqps") if kind == RABBITMQ else ("tcp", "ssl")

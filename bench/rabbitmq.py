@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import brokers
+from ports import free_port
 from wanted import Wanted
 
 HOMES = Path("/usr/lib/rabbitmq/lib")
@@ -55,7 +56,7 @@ def command(directory: Path, port: int, wanted: Wanted) -> list[str]:
         "HOME": directory,
         "ERL_EPMD_ADDRESS": "127.0.0.1",
         "RABBITMQ_NODENAME": f"bench-{port}@localhost",
-        "RABBITMQ_DIST_PORT": brokers.free_port(),
+        "RABBITMQ_DIST_PORT": free_port(),
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": LOOPBACK,
         "RABBITMQ_CONF_ENV_FILE": directory / "none",
         "RABBITMQ_CONFIG_FILE": directory / "rabbitmq.conf",
@@ -69,7 +70,7 @@ def command(directory: Path, port: int, wanted: Wanted) -> list[str]:
     # Debian's own script of this name changes to another user and another directory.
     script = _homes()[-1] / "sbin" / "rabbitmq-server"
     environment = [f"{name}={value}" for name, value in settings.items()]
-    return ["env", f"{EPMD_PORT}{brokers.free_port()}", *environment, str(script)]
+    return ["env", f"{EPMD_PORT}{free_port()}", *environment, str(script)]
 
 
 class RabbitMQ(brokers.RunningBroker):

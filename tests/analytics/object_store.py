@@ -5,7 +5,6 @@ own, made at the first run.
 """
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from pyarrow.fs import FileSystem
 
 SERVER = "moto[server]==5.1.15"
@@ -24,9 +24,7 @@ SECONDS_MAX = 120
 @contextmanager
 def serving() -> Iterator[str]:
     """Yield where a server that speaks S3 listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     place = ("-H", "127.0.0.1", "-p", address.rpartition(":")[2])
     uv = Path(sys.executable).with_name("uv")
     command = (uv, "tool", "run", "--from", SERVER, "moto_server", *place)

@@ -10,6 +10,7 @@ from journal_maker import rows_of
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
 import brokers
+from ports import free_port
 
 from lockkeeper.client import Acknowledge, connect
 
@@ -18,7 +19,7 @@ WITHOUT_STOP = "the master before did not stop cleanly"
 
 @pytest.fixture
 def broker(tmp_path):
-    port = brokers.free_port()
+    port = free_port()
     running = brokers.RunningBroker(
         "lockkeeper", port, tmp_path, brokers.lockkeeper_command(tmp_path, port)
     )

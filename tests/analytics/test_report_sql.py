@@ -21,6 +21,7 @@ from lockkeeper_analytics.texts import view_texts
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
 import brokers
+from ports import free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -30,7 +31,7 @@ ACTIVEMQ = ("amq-5.17.2-crash", "amq-5.17.2-clean", "amq-6.1.7-crash", "amq-6.1.
 
 def used(folder):
     """Let clients use a broker: acknowledged, rejected, rolled back, kept; then kill it."""
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.lockkeeper_command(folder, port)
     broker = brokers.RunningBroker("lockkeeper", port, folder, command)
     with connect(broker.url, client_id="clerk") as connection:

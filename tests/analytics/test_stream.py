@@ -15,6 +15,7 @@ from journal_maker import JournalMaker, message_id
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
 import brokers
+from ports import free_port
 
 from lockkeeper.client import connect
 
@@ -158,7 +159,7 @@ def start_broker(tmp_path):
 def test_exactly_the_records_across_rotation_cleanup_a_crash_and_a_restart(
     spark, tmp_path, start_broker, archive
 ):
-    port, data = brokers.free_port(), tmp_path / "data"
+    port, data = free_port(), tmp_path / "data"
     master = start_broker(port, data, archive)
     standby = start_broker(port, data, archive, waits=False)
     load = Load(port)

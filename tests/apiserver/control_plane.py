@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -13,6 +12,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+
+from ports import free_port
 
 TOKEN = "token-of-the-tests"
 START_SECONDS = 60.0
@@ -51,14 +52,6 @@ def find_binaries() -> Binaries | str:
             return f"KUBEBUILDER_ASSETS: no {' and no '.join(absent)}"
         return Binaries((str(paths[0]),), (str(paths[1]),), (found,) if found else ())
     return "needs etcd and kube-apiserver: LOCKKEEPER_KUBE or KUBEBUILDER_ASSETS says where"
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(slots=True)

@@ -8,8 +8,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from control_plane import ControlPlane, free_port
+from control_plane import ControlPlane
 from kopf.testing import KopfRunner
+from ports import free_port
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty, repairs
 

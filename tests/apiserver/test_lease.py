@@ -18,7 +18,8 @@ sys.path[:0] = [str(TESTS / "server"), str(TESTS / "interop")]
 
 import wire  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
-from pods import Pod, free_port, wait_until  # noqa: E402
+from pods import Pod, wait_until  # noqa: E402
+from ports import free_port  # noqa: E402
 
 from lockkeeper.message.destination import queue  # noqa: E402
 from lockkeeper_api import BrokerSpec  # noqa: E402

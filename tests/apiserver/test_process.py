@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from control_plane import ControlPlane, free_port
+from control_plane import ControlPlane
+from ports import free_port
 from simulated import in_loop
 
 from lockkeeper_operator.kubernetes.api.kinds import LEASE

@@ -23,7 +23,8 @@ from typing import Any
 import aiohttp
 import psutil
 import pytest
-from control_plane import ControlPlane, free_port
+from control_plane import ControlPlane
+from ports import free_port
 from simulated import in_loop
 
 from lockkeeper_api.meta import API_VERSION

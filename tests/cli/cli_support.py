@@ -2,9 +2,6 @@
 
 import io
 import json
-import os
-import random
-import socket
 import subprocess
 import sys
 import time
@@ -20,7 +17,6 @@ from lockkeeper.cli.main import main
 
 COMMAND = Path(sys.executable).with_name("lockkeeper")
 START_SECONDS_MAX = 30
-FIRST_PORT, PORTS_OF_A_WORKER, WORKERS_MAX = 20_000, 1_000, 12
 
 
 @dataclass(frozen=True)
@@ -30,29 +26,6 @@ class Place:
     url: str
     admin: str
     data: Path
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports next to each other that nobody listens on.
-
-    They are none that the system gives away by itself, nor those of another worker's tests.
-    """
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    base = FIRST_PORT + worker % WORKERS_MAX * PORTS_OF_A_WORKER
-    while True:
-        first = base + random.randrange(PORTS_OF_A_WORKER - count)
-        ports = list(range(first, first + count))
-        if all(map(is_free, ports)):
-            return ports
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except (OSError, OverflowError):
-            return False
-    return True
 
 
 def wait_until(

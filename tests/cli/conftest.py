@@ -12,12 +12,12 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "bro
 from cli_support import (  # noqa: E402
     CommandLine,
     Place,
-    free_ports,
     role_at,
     run_broker,
     stop,
     wait_until,
 )
+from ports import free_ports  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,7 +15,6 @@ from cli_support import (
     COMMAND,
     CommandLine,
     Place,
-    free_ports,
     role_at,
     run_broker,
     stop,
@@ -23,6 +22,7 @@ from cli_support import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from ports import free_ports
 
 from lockkeeper.cli.bench.histogram import Histogram
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_support import COMMAND, free_ports, role_at, stop, wait_until
+from cli_support import COMMAND, role_at, stop, wait_until
+from ports import free_ports
 
 PROJECT = Path(__file__).parents[2]
 README, DOCUMENT = PROJECT / "README.md", PROJECT / "docs" / "cli.md"

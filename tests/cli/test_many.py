@@ -5,7 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from cli_support import free_ports, role_at, run_broker, stop, wait_until
+from cli_support import role_at, run_broker, stop, wait_until
+from ports import free_ports
 
 from lockkeeper.client import Acknowledge, connect
 

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from cli_support import COMMAND, CommandLine, free_ports, role_at, run_broker, stop, wait_until
+from cli_support import COMMAND, CommandLine, role_at, run_broker, stop, wait_until
+from ports import free_ports
 
 from lockkeeper.cli.destinations import is_wanted
 from lockkeeper.cli.output import counted, duration_text, size_text

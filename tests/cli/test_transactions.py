@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_support import CommandLine, free_ports, role_at, run_broker, stop, wait_until
+from cli_support import CommandLine, role_at, run_broker, stop, wait_until
+from ports import free_ports
 
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.ids import MessageId, ProducerId, XATransactionId

@@ -14,7 +14,8 @@ from typing import Any
 
 import psutil
 import pytest
-from cli_support import COMMAND, free_ports, role_at, stop, wait_until
+from cli_support import COMMAND, role_at, stop, wait_until
+from ports import free_ports
 
 RESOURCE = """\
 apiVersion: lockkeeper.dev/v1alpha1

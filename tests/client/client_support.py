@@ -6,6 +6,7 @@ from pathlib import Path
 
 import brokers
 import pytest
+from ports import free_port
 
 from lockkeeper.client import Connection, Consumer, ReceivedMessage
 from lockkeeper.message.destination import queue
@@ -22,7 +23,7 @@ Connect = Callable[..., Connection]
 
 def start_broker(kind: str, directory: Path) -> brokers.RunningBroker:
     """Start a broker beside whatever else runs on this machine."""
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.COMMANDS[kind](directory, port)
     if kind == "lockkeeper":
         command += ["--admin", "127.0.0.1:0"]

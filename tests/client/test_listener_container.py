@@ -13,6 +13,7 @@ import brokers
 import pytest
 from client_support import KINDS, Connect, dead_letters, left, take
 from containers import container, run, serve, wait_until
+from ports import free_port
 
 from lockkeeper.client import (
     Connection,
@@ -270,7 +271,7 @@ def scheduling_broker(
     reason = brokers.missing(request.param)
     if reason:
         pytest.skip(reason)
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.COMMANDS[request.param](tmp_path, port, configuration="time")
     running = brokers.RunningBroker(request.param, port, tmp_path, command)
     yield running

@@ -10,6 +10,7 @@ import brokers
 import pytest
 from client_support import dead_letters, left
 from containers import container, run, wait_until
+from ports import free_port
 
 from lockkeeper.client import IllegalStateError, ReceivedMessage, connect
 from lockkeeper.client.listener import (
@@ -19,7 +20,7 @@ from lockkeeper.client.listener import (
     ListenerContainer,
 )
 
-NOBODY = f"failover:(tcp://127.0.0.1:{brokers.free_port()})"
+NOBODY = f"failover:(tcp://127.0.0.1:{free_port()})"
 
 SILENT = """
 apiVersion: lockkeeper.dev/v1alpha1
@@ -93,7 +94,7 @@ def test_a_broker_may_be_silent_as_long_as_was_agreed(
     tmp_path: Path, queue_name: str, duration: int, limit: float | None
 ) -> None:
     """Signs of life come more rarely where more silence is allowed, and not at all without."""
-    port = brokers.free_port()
+    port = free_port()
     configuration = tmp_path / "broker.yaml"
     configuration.write_text(SILENT.format(duration=duration, port=port))
     data = str(tmp_path / "data")

@@ -8,6 +8,7 @@ import brokers
 import pytest
 from client_support import left
 from containers import run
+from ports import free_port
 
 from lockkeeper.client import (
     ConnectionFailedError,
@@ -151,7 +152,7 @@ def test_a_producer_that_somebody_closed_leaves_nothing_behind(
     run(main())
 
 
-NOBODY = f"failover:(tcp://127.0.0.1:{brokers.free_port()})"
+NOBODY = f"failover:(tcp://127.0.0.1:{free_port()})"
 
 
 @pytest.mark.parametrize("is_connecting", [True, False], ids=["connecting", "waiting for room"])

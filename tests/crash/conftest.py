@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "interop")]
 
 import brokers  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SEED_VARIABLE = "LOCKKEEPER_CRASH_SEED"
 BROKER = """
@@ -60,7 +61,7 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
     ) -> brokers.RunningBroker:
         home = tmp_path / f"broker-{len(started)}"
         home.mkdir()
-        port = port or brokers.free_port()
+        port = port or free_port()
         resource = home / "broker.yaml"
         resource.write_text(
             BROKER.format(port=port, file_bytes=file_bytes, usage=usage, recorder=recorder)

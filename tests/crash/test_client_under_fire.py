@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import brokers
 import pytest
+from ports import free_port
 from rounds import verify
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "client"))
@@ -163,7 +163,7 @@ def test_nothing_is_lost_while_masters_are_killed_and_connections_cut(
     start_broker: StartBroker, tmp_path: Path, seed: str
 ) -> None:
     chance, books = random.Random(seed), Books()
-    ports = [brokers.free_port(), brokers.free_port()]
+    ports = [free_port(), free_port()]
     master, standby = start_broker(port=ports[0]), start_standby(start_broker, ports[1])
     cuts: list[int] = []
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import brokers
 import pytest
 import wire
+from ports import free_port
 
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import queue
@@ -29,7 +30,7 @@ def start(
     tmp_path: Path, *options: str, annotations: str = "{}", command: str = "broker"
 ) -> brokers.RunningBroker:
     """Start a broker on the one directory."""
-    port = brokers.free_port()
+    port = free_port()
     resource = tmp_path / "broker.yaml"
     resource.write_text(RESOURCE.format(annotations=annotations, port=port))
     line = [*brokers.LOCKKEEPER, command, "-f", str(resource), "--data", str(tmp_path / "data")]

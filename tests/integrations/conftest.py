@@ -10,6 +10,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "interop")]
 
 import brokers  # noqa: E402
+from ports import free_port  # noqa: E402
 
 START_SECONDS_MAX = 300.0
 """A machine that does much else at the same time is no finding."""
@@ -20,7 +21,7 @@ def running(kind: str, directory: Path, configuration: str) -> Iterator[brokers.
     reason = brokers.missing(kind)
     if reason:
         pytest.skip(reason)
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.COMMANDS[kind](directory, port, configuration=configuration)
     started = brokers.RunningBroker(
         kind, port, directory, command, start_seconds_max=START_SECONDS_MAX

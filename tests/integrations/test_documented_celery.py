@@ -10,6 +10,7 @@ from pathlib import Path
 
 import brokers
 import pytest
+from ports import free_port
 from workers import wait_until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "celery.md").read_text("utf-8")
@@ -25,7 +26,7 @@ def commands() -> list[str]:
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[tuple[Path, int]]:
     """A folder with the page's application, and the broker that the page starts in it."""
-    port = brokers.free_port()
+    port = free_port()
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert DEFAULT in code
     (tmp_path / "shop.py").write_text(code.replace(DEFAULT, f"127.0.0.1:{port}"))

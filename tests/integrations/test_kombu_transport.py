@@ -15,6 +15,7 @@ import certificates
 import kombu
 import pytest
 from kombu.exceptions import ChannelError, OperationalError
+from ports import free_port
 from workers import kombu_url
 
 import lockkeeper.integrations.kombu  # noqa: F401
@@ -457,7 +458,7 @@ def secured(tmp_path: Path) -> Iterator[tuple[int, Path]]:
         made.rename(tls / kept)
     users = f"anna:{hashed('t/e:a', b'of the tests only')}\n"
     (tmp_path / "secrets" / "users").write_text(users)
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.lockkeeper_command(tmp_path, port, configuration="security")
     command += ["--secrets", str(tmp_path / "secrets")]
     running = brokers.RunningBroker("lockkeeper", port, tmp_path, command)

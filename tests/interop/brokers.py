@@ -21,6 +21,7 @@ from pathlib import Path
 from string import Template
 
 import java_project
+from ports import free_port
 
 LOCKKEEPER = [sys.executable, "-m", "lockkeeper.cli.main"]
 ACTIVEMQ_HOME = Path("/usr/share/activemq")
@@ -123,14 +124,6 @@ def accepts(port: int) -> bool:
             return True
         except OSError:
             return False
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def lockkeeper_command(directory: Path, port: int, configuration: str | None = None) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import brokers
 import contents
 import pytest
+from ports import free_port
 from stores import Receipt, reference, settled
 
 from lockkeeper.journal.files import list_data_files
@@ -151,7 +152,7 @@ def served_by_activemq(
     tmp_path: Path, expected: dict[str, list[str]], undecided: XATransactionId
 ) -> None:
     """Hold what ActiveMQ serves against what is expected."""
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.activemq_command(tmp_path / "theirs", port, tmp_path, FILE_BYTES)
     theirs = brokers.RunningBroker("activemq", port, tmp_path / "theirs", command)
     try:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import brokers
 import pytest
+from ports import free_port
 
 from lockkeeper.client import Acknowledge, RedeliveryPolicy, connect
 
@@ -17,7 +18,7 @@ AT_ONCE = RedeliveryPolicy(0, initial_redelivery_delay=0, redelivery_delay=0)
 @pytest.fixture(params=["activemq 5", "activemq 6"])
 def activemq(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[int, list[str]]:
     """The port and the command line of an ActiveMQ with its journal in `kahadb` of the test's."""
-    port = brokers.free_port()
+    port = free_port()
     if request.param == "activemq 6":
         class_path = request.getfixturevalue("activemq6_classpath")
         return port, brokers.activemq6_command(class_path, port, tmp_path)
@@ -67,7 +68,7 @@ def consume(url: str, count: int) -> list[str]:
 def test_both_copies_of_each_message_go_to_activemq_and_back(
     activemq: tuple[int, list[str]], tmp_path: Path
 ) -> None:
-    port = brokers.free_port()
+    port = free_port()
     listen = ("--listen", f"openwire://127.0.0.1:{port}", "--admin", "127.0.0.1:0")
     command = [*brokers.LOCKKEEPER, "broker", "--data", str(tmp_path / "kahadb"), *listen]
     ours = brokers.RunningBroker("lockkeeper", port, tmp_path / "ours", command)

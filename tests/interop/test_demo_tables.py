@@ -18,6 +18,7 @@ import brokers
 import contents
 import pyarrow as pa
 import pytest
+from ports import free_port
 
 from lockkeeper.client import connect
 from lockkeeper.message.openwire import Message
@@ -67,7 +68,7 @@ def activemq(
     """ActiveMQ over a copy of the journal, which it cleans up as it does."""
     place = tmp_path_factory.mktemp("theirs")
     shutil.copytree(journal, place / "kahadb", ignore=shutil.ignore_patterns("lock"))
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.activemq_command(place / "home", port, place, cleanup_ms=300)
     running = brokers.RunningBroker("activemq", port, place, command, waits=False)
     # It makes its index anew from the journal before it listens.

@@ -13,6 +13,7 @@ import pytest
 from audit import audit, subscribe
 from ledger import Ledger
 from load import SUBSCRIBERS, place_of, start_all
+from ports import free_port
 from rounds import join
 
 from lockkeeper.client import connect
@@ -51,7 +52,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def start_one(kind: str, waits: bool = True) -> brokers.RunningBroker:
         home = tmp_path / f"{len(started)}-{kind}"
         home.mkdir()
-        command, port = _commands[kind], brokers.free_port()
+        command, port = _commands[kind], free_port()
         broker = brokers.RunningBroker(kind, port, home, command(home, port, tmp_path), waits)
         started.append(broker)
         return broker

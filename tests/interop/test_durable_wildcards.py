@@ -7,6 +7,7 @@ import brokers
 import pytest
 import wire
 from contents import QUIET_SECONDS
+from ports import free_port
 
 from lockkeeper.client import connect
 from lockkeeper.message.destination import topic
@@ -37,7 +38,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[brokers.RunningBroker] = []
 
     def start_one(kind: str) -> brokers.RunningBroker:
-        home, port = tmp_path / f"{len(started)}-{kind}", brokers.free_port()
+        home, port = tmp_path / f"{len(started)}-{kind}", free_port()
         home.mkdir()
         if kind == THEIRS:
             command = brokers.activemq_command(home, port, tmp_path)

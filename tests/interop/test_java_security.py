@@ -10,6 +10,7 @@ import brokers
 import certificates
 import pytest
 from configured_scenarios import SECURED
+from ports import free_port
 
 from lockkeeper_api.passwords import hashed
 
@@ -58,7 +59,7 @@ def secured_url(
         *("-out", directory / "broker.p12", "-passout", f"pass:{STORE_PASSWORD}"),
     )
     _write_secrets(directory, certificate, key)
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.COMMANDS[request.param](directory, port, configuration="security")
     if request.param == "lockkeeper":
         command += ["--secrets", str(directory / "secrets")]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import brokers
 import pytest
+from ports import free_port
 
 from lockkeeper.client import connect
 from lockkeeper.journal.batch import EOF_RECORD
@@ -30,7 +31,7 @@ def ours(tmp_path: Path) -> Iterator[brokers.RunningBroker]:
     reason = brokers.missing("activemq")
     if reason:
         pytest.skip(reason)
-    port = brokers.free_port()
+    port = free_port()
     resource = tmp_path / "broker.yaml"
     resource.write_text(RESOURCE.format(port=port))
     data = str(tmp_path / "kahadb")
@@ -57,7 +58,7 @@ def browsed(broker: brokers.RunningBroker) -> list[int]:
 
 def served_by_activemq(tmp_path: Path) -> list[int]:
     """Return what ActiveMQ finds in the directory, without a complaint, and have it send one."""
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.activemq_command(tmp_path / "theirs", port, tmp_path, 65536)
     theirs = brokers.RunningBroker("activemq", port, tmp_path / "theirs", command)
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import brokers
 import pytest
+from ports import free_port
 
 from lockkeeper.client import Acknowledge, connect
 
@@ -80,7 +81,7 @@ def have_statistics_written(url: str, directory: Path) -> None:
 @pytest.fixture(params=["activemq 5", "activemq 6"])
 def activemq(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[int, list[str]]:
     """The port and the command line of an ActiveMQ with its journal in `kahadb` of the test's."""
-    port = brokers.free_port()
+    port = free_port()
     if request.param == "activemq 6":
         class_path = request.getfixturevalue("activemq6_classpath")
         return port, brokers.activemq6_command(class_path, port, tmp_path)
@@ -94,7 +95,7 @@ def activemq(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[int, list[
 def test_activemq_serves_a_recorded_directory_and_hands_it_back(
     activemq: tuple[int, list[str]], tmp_path: Path, end: str
 ) -> None:
-    directory, port = tmp_path / "kahadb", brokers.free_port()
+    directory, port = tmp_path / "kahadb", free_port()
     resource = tmp_path / "broker.yaml"
     resource.write_text(RESOURCE.format(port=port))
     command = [*brokers.LOCKKEEPER, "broker", "-f", str(resource), "--data", str(directory)]

@@ -10,6 +10,7 @@ from pathlib import Path
 import brokers
 import pytest
 from contents import Subscriber, ids, in_doubt, queue_contents, subscription_contents
+from ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -21,7 +22,7 @@ SILENCED = ["Vandal", "ExpiringProducer"]
 
 @contextmanager
 def activemq(home: Path, data: Path) -> Iterator[brokers.RunningBroker]:
-    port = brokers.free_port()
+    port = free_port()
     home.mkdir()
     command = brokers.activemq_command(home, port, data, FILE_BYTES)
     broker = brokers.RunningBroker("activemq", port, home, command)

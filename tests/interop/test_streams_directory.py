@@ -5,6 +5,7 @@ from pathlib import Path
 
 import brokers
 import pytest
+from ports import free_port
 from streams_kit import DiskBench, taken
 
 from lockkeeper.broker.streams.drafts import Draft
@@ -29,7 +30,7 @@ def activemq(tmp_path: Path) -> Iterator[brokers.RunningBroker]:
     if reason:
         pytest.skip(reason)
     fill(tmp_path / "kahadb")
-    home, port = tmp_path / "home", brokers.free_port()
+    home, port = tmp_path / "home", free_port()
     command = brokers.activemq_command(home, port, tmp_path, FILE_BYTES, cleanup_ms=300)
     broker = brokers.RunningBroker("activemq", port, home, command, start_seconds_max=600)
     yield broker

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import brokers
+from ports import free_port
 
 from lockkeeper import client as lockkeeper_client
 from lockkeeper.message.destination import parse_destination
@@ -40,7 +41,7 @@ class Loaded:
     """A broker process; `peak` is the most memory it ever had, in MiB."""
 
     def __init__(self, home: Path, temp: str, start_seconds_max: float) -> None:
-        self.port = brokers.free_port()
+        self.port = free_port()
         self.data = home / "data"
         resource = home / "broker.yaml"
         resource.write_text(BROKER.format(port=self.port, temp=temp))

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from ports import free_port
 
 LOCKKEEPER = [sys.executable, "-m", "lockkeeper.cli.main"]
 NAMESPACE = "shop"
@@ -26,13 +27,6 @@ spec:
 {admin}
 {spec}
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_until(condition: Callable[[], object], seconds: float = SECONDS_MAX) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
 import brokers
+from ports import free_port
 
 from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.passwords import hashed
@@ -66,7 +67,7 @@ class Secured:
     def __post_init__(self) -> None:
         self.file, self.secrets = self.directory / "broker.yaml", self.directory / "secrets"
         self.secrets.mkdir(parents=True)
-        self.admin_port, self.port = brokers.free_port(), brokers.free_port()
+        self.admin_port, self.port = free_port(), free_port()
         self.write_users(self.passwords)
         self.spec = self.spec.replace("PORT", str(self.port))
         self.file.write_text(HEADER + self.spec)

@@ -9,7 +9,8 @@ from typing import Any
 
 import psutil
 import pytest
-from pods import Pod, free_port, wait_until
+from pods import Pod, wait_until
+from ports import free_port
 
 from lockkeeper_operator.certificates.issuing import Pair, issued, new_authority
 from lockkeeper_operator.polling.admin_endpoint import (

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import pytest
 import wire
-from pods import Pod, free_port, wait_until
+from pods import Pod, wait_until
+from ports import free_port
 
 from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId, ProducerId

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 from api_objects import ApiObjects
-from pods import Pod, free_port, wait_until
+from pods import Pod, wait_until
+from ports import free_port
 
 StartPod = Callable[..., Pod]
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import wire
 from api_objects import LEASE_PATH, ApiObjects
-from pods import NAMESPACE, Pod, free_port, wait_until
+from pods import NAMESPACE, Pod, wait_until
+from ports import free_port
 
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.message.destination import queue

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from api_objects import POD_PATH, ApiObjects
-from pods import NAMESPACE, Pod, free_port, wait_until
+from pods import NAMESPACE, Pod, wait_until
+from ports import free_port
 
 from lockkeeper.cli.main import main
 from lockkeeper.client import MessagingError, connect

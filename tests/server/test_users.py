@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
 import brokers
+from ports import free_port
 
 from lockkeeper.client import connect
 from lockkeeper.client.errors import RefusedError, SecurityError
@@ -50,7 +51,7 @@ def start(directory: Path, access: str) -> brokers.RunningBroker:
     directory.mkdir(exist_ok=True)
     file = directory / "broker.yaml"
     file.write_text(RESOURCE + access)
-    port = brokers.free_port()
+    port = free_port()
     command = brokers.lockkeeper_command(directory, port)
     command += ["--file", str(file), "--secrets", str(directory / "secrets")]
     return brokers.RunningBroker("lockkeeper", port, directory, command)

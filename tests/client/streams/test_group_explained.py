@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import reference
-from brokers import RunningBroker, free_port
+from brokers import RunningBroker
+from ports import free_port
 from stream_client_kit import declare, fill, run
 
 from lockkeeper.client.streams import FIRST, GroupSettings, ReceivedMessage

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import reference
-from brokers import RunningBroker, accepts, free_port
+from brokers import RunningBroker, accepts
+from ports import free_port
 from stream_client_kit import declare, fill, run, take, until
 
 from lockkeeper.client import ConnectionFailedError, RequestTimedOutError

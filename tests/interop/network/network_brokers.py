@@ -20,6 +20,7 @@ from xml.sax.saxutils import quoteattr
 import brokers
 import pytest
 import yaml
+from ports import free_port
 
 import lockkeeper.client as client
 from lockkeeper.message.openwire import ConsumerInfo, RemoveInfo
@@ -68,8 +69,8 @@ class Member:
     tells: dict[str, Any] = field(default_factory=dict)
     virtual: tuple[str, ...] = ()
     connectors: list[dict[str, Any]] = field(default_factory=list)
-    port: int = field(default_factory=brokers.free_port)
-    admin: int = field(default_factory=brokers.free_port)
+    port: int = field(default_factory=free_port)
+    admin: int = field(default_factory=free_port)
     running: brokers.RunningBroker | None = None
 
     @property

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import brokers
 import network_brokers
 import pytest
 from network_brokers import PAIRS, Member, Network, bodies, until
+from ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -17,7 +17,7 @@ LOOPBACK = "networkInterface=lo&joinNetworkInterface=lo"
 @pytest.fixture
 def group() -> str:
     """Return the URI of a group that nobody else is in."""
-    port = brokers.free_port()
+    port = free_port()
     return f"multicast://239.255.2.3:{port}?group=tests&{LOOPBACK}"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import brokers
 import rocketmq_scenarios
 from certificates import Authority
+from ports import free_port
 from reference import BROKER_NAME
 
 from lockkeeper_api.passwords import hashed
@@ -39,7 +40,7 @@ def start_guarded(
     (secrets / "users").write_text("".join(lines))
     resource = directory / "guarded.yaml"
     resource.write_text((HERE / "guarded.yaml").read_text().replace("Ignored", clients))
-    port = brokers.free_port()
+    port = free_port()
     command = [*brokers.LOCKKEEPER, "broker", "--data", str(directory / "data")]
     command += ["-f", str(resource), "--secrets", str(secrets), "--admin", "127.0.0.1:0"]
     command += ["--listen", f"rocketmq://127.0.0.1:{port}"]

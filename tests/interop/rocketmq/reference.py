@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import java_project
-from brokers import LOCKKEEPER, STARTS_SOON, RunningBroker, free_port
+from brokers import LOCKKEEPER, STARTS_SOON, RunningBroker
+from ports import free_port
 
 HERE = Path(__file__).parent
 SERVER = HERE / "server"

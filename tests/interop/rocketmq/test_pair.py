@@ -9,12 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import brokers
 import java_project
 import pytest
 import reference
 import rocketmq_scenarios
 from brokers import RunningBroker
+from ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -31,7 +31,7 @@ class Pair:
     """Two brokers on one directory; the one that is not the master does not listen."""
 
     def __init__(self, directory: Path) -> None:
-        self.ports = [brokers.free_port(), brokers.free_port()]
+        self.ports = [free_port(), free_port()]
         self.brokers = [self._start(directory, number) for number in range(2)]
 
     def _start(self, directory: Path, number: int) -> RunningBroker:
