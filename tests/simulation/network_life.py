@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from simulation.broker_network import QUICK, SHAPES, SILENCE_MS, BrokerNetwork, Member, links_of
 from simulation.course import Course, Options
@@ -35,16 +35,34 @@ MOVES_MAX = 40
 CLIENT_TIMEOUT = 20.0
 
 
+class Consumed(NamedTuple):
+    """A message at a broker, after it has left so many.
+
+    `names` tells where it was given an id of its own on its way: at brokers that it had been at.
+    """
+
+    text: str
+    place: str
+    hops: int
+    names: tuple[tuple[int, str], ...]
+
+    @classmethod
+    def of(cls, message: "client.ReceivedMessage", place: str) -> "Consumed":
+        """Return what a message is that is consumed at a broker."""
+        path = [each.value for each in message.fields.broker_path or ()]
+        names = tuple((at, each) for at, each in enumerate(path) if each in path[:at])
+        return cls(str(message.body), place, len(path), names)
+
+
 @dataclass
 class Books:
     """What clients know: `confirmed` by a broker, `consumed` in a transaction that was committed.
 
-    Consumed is a message at a broker, after it has left so many. Of what is `doubtful` a commit had
-    no answer. `counts` are for whoever looks at results.
+    Of what is `doubtful` a commit had no answer. `counts` are for whoever looks at results.
     """
 
     confirmed: set[str] = field(default_factory=set)
-    consumed: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    consumed: Counter[Consumed] = field(default_factory=Counter)
     doubtful: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -191,19 +209,18 @@ class NetworkLife(Course):
 
     def _take(self, member: Member, session: Any, consumer: Any, most: int) -> None:
         """Consume up to so many messages in one transaction."""
-        taken: list[tuple[str, str, int]] = []
+        taken: list[Consumed] = []
         for _ in range(most):
             message = consumer.receive(0.2)
             if message is None:
                 break
-            text, path = str(message.body), message.fields.broker_path or ()
-            taken.append((text, member.name, len(path)))
-            self._check_path(text, path)
+            taken.append(Consumed.of(message, member.name))
+            self._check_path(str(message.body), message.fields.broker_path or ())
         if not taken:
             return
-        self.books.doubtful.update(text for text, _, _ in taken)
+        self.books.doubtful.update(each.text for each in taken)
         session.commit()
-        self.books.doubtful.difference_update(text for text, _, _ in taken)
+        self.books.doubtful.difference_update(each.text for each in taken)
         self.books.consumed.update(taken)
         self.books.counts["consumed"] += len(taken)
 
@@ -353,18 +370,19 @@ class NetworkLife(Course):
 
         What had no confirmation when a bridge was lost may be consumed elsewhere, too. But no
         broker takes it twice after the same number of brokers, unless it was started anew: then it
-        has forgotten what its consumers took before it was ever written.
+        has forgotten what its consumers took before it was ever written. Nor does it know copies
+        of which one was given another id on its way.
         """
         books = self.books
-        lost = books.confirmed - {text for text, _, _ in books.consumed} - books.doubtful
+        lost = books.confirmed - {each.text for each in books.consumed} - books.doubtful
         if lost:
             count, some = len(lost), sorted(lost)[:3]
             books.problems.append(f"{count} messages are lost, {some} among them")
         anew = {member.name for member in self.network.members if member.starts}
         twice = [
-            f"{text} at {place}"
-            for (text, place, _), count in books.consumed.items()
-            if count > 1 and place not in anew
+            f"{each.text} at {each.place}"
+            for each, count in books.consumed.items()
+            if count > 1 and each.place not in anew
         ]
         if twice:
             books.problems.append(f"{len(twice)} messages came twice, {twice[:3]} among them")
