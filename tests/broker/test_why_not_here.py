@@ -184,6 +184,7 @@ def send_many(bench: "Bench", count: int, size: int) -> list[Message]:
     return [client.send("Q", "x" * size, persistent=False) for _ in range(count)]
 
 
+@pytest.mark.replaces
 def test_what_waits_for_room_in_a_file_is_known_too(narrow_bench: "Bench") -> None:
     bench = narrow_bench
     *_, last = send_many(bench, 3, STALLED_BYTES_MAX)
@@ -193,6 +194,7 @@ def test_what_waits_for_room_in_a_file_is_known_too(narrow_bench: "Bench") -> No
     assert waiting[-1].reference.message is None
 
 
+@pytest.mark.replaces
 def test_all_that_waits_for_room_in_files_is_known(narrow_bench: "Bench") -> None:
     bench = narrow_bench
     sent = send_many(bench, 300, STALLED_BYTES_MAX // 50)
@@ -204,6 +206,7 @@ def test_all_that_waits_for_room_in_files_is_known(narrow_bench: "Bench") -> Non
     assert [each[0].facts["ahead"] for each in found] == [*range(299)]
 
 
+@pytest.mark.replaces
 def test_to_know_what_waits_in_files_none_is_read(
     narrow_bench: "Bench", store: CountingStore
 ) -> None:
@@ -214,6 +217,7 @@ def test_to_know_what_waits_in_files_none_is_read(
     assert store.reads == 0
 
 
+@pytest.mark.replaces
 def test_of_large_bodies_few_are_read_for_one_answer(
     make_bench: "type[Bench]", store: CountingStore
 ) -> None:
