@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from linked_brokers import Link, Node
+from linked_brokers import Client, Link, Node
 
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection, NetworkPeer
 from lockkeeper.broker.policies.flow import FlowPolicy
@@ -137,24 +137,29 @@ def asked(far: Node) -> Link:
     return Link(Node("a"), far)
 
 
-def test_answers_that_wait_for_room_hold_up_nothing_of_the_bridge(far: Node, asked: Link) -> None:
+@pytest.fixture
+def reader(far: Node, asked: Link) -> Client:
+    """Return a consumer of Q, beside one request whose answers wait for room."""
     reader = far.client()
     reader.consume("queue://Q")
     asked.pump()
     ask(asked, 1)
     asked.pump()
+    return reader
+
+
+def test_answers_that_wait_for_room_hold_up_nothing_of_the_bridge(
+    far: Node, asked: Link, reader: Client
+) -> None:
     assert blocked(far) == [1]
     asked.near.client().send("queue://Q", "next")
     asked.pump()
     assert (reader.take(), far_end(far).stalled) == (["next"], False)
 
 
-def test_a_bridge_is_not_read_before_it_asks_too_much(far: Node, asked: Link) -> None:
-    reader = far.client()
-    reader.consume("queue://Q")
-    asked.pump()
-    ask(asked, 1)
-    asked.pump()
+def test_a_bridge_is_not_read_before_it_asks_too_much(
+    far: Node, asked: Link, reader: Client
+) -> None:
     size = 100_000
     for _ in range(2 * ASKED_BYTES_MAX // size):
         ask(asked, 1, size)
